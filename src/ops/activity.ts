@@ -1,7 +1,7 @@
 /**
  * What this process has done: totals since its start, and figures of the interval since they were last taken.
  *
- * Stands between the lanes, the payment API and the metrics: it takes note of each report and hands it on.
+ * It sits between the lanes, the payment API and the metrics: it counts each report and passes it on.
  */
 import type { CallReport } from '../api/payment-api.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
@@ -11,12 +11,12 @@ import { METRICS, OTHER } from './metrics-table.ts';
 import type { Metrics } from './metrics.ts';
 import type { ActivityState, ResultCount } from './processor-state.ts';
 
-/** Percentiles are seconds; null where there was nothing to measure. */
+/** Percentiles are seconds; null if nothing was measured. */
 export interface IntervalFigures {
   readonly resultsAccepted: number;
   readonly resultsOther: number;
   readonly calls: number;
-  /** Calls without a usable answer: the service could not be reached, or nobody can tell what came of it. */
+  /** Calls without a usable answer: the service was unreachable, or the effect is unknown. */
   readonly callFaults: number;
   /** From a command's timestamp to its result. */
   readonly command95Seconds: number | null;
@@ -33,7 +33,7 @@ export class Activity {
   #ownFailures = 0;
   #interval = { resultsAccepted: 0, resultsOther: 0, calls: 0, callFaults: 0 };
 
-  /** @param metrics where every report goes on to */
+  /** @param metrics receives every report */
   constructor(metrics: Pick<Metrics, 'reports' | 'onCall'>, nowMs: () => number) {
     this.#startedMs = nowMs();
     this.reports = {
@@ -63,7 +63,7 @@ export class Activity {
     };
   }
 
-  /** The figures since the last taking; the next interval begins. */
+  /** Returns the figures since the previous call, and starts the next interval. */
   takeInterval(): IntervalFigures {
     const figures = {
       ...this.#interval,
@@ -74,7 +74,7 @@ export class Activity {
     return figures;
   }
 
-  /** Names outside the table are one, so that their number stays bounded. */
+  /** Names outside the table count as one name, so that the number of series stays bounded. */
   #countResult(commandType: string, outcomeName: string): void {
     const { labels } = METRICS.results;
     const command = labels.command.find((known) => known === commandType) ?? OTHER;
@@ -85,7 +85,7 @@ export class Activity {
     else this.#interval.resultsOther += 1;
   }
 
-  /** Lists are our own questions and would hide how long payments take. */
+  /** Our own list requests would hide how long payments take. */
   #countCall({ operation, isAnswered }: CallReport): void {
     if (operation === 'list-transactions') return;
     this.#interval.calls += 1;

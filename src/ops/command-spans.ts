@@ -1,5 +1,5 @@
 /**
- * The spans of a command's way, by OpenTelemetry's conventions for messaging and HTTP. Pure: what is told of a command in,
+ * The spans of a command's way, by OpenTelemetry's conventions for messaging and HTTP. Pure: reports about a command in,
  * names, times and attributes out.
  *
  *   process <command topic>   CONSUMER   from the reading of the message to the commit of its entry
@@ -46,8 +46,7 @@ export interface SpanPlan {
   readonly isError: boolean;
 }
 
-/** Results that want an operator: a search for errors finds their traces. */
-/** From here on a status of HTTP is an error for a client. */
+/** HTTP statuses from here on are errors for a client. */
 const ERROR_STATUS_MIN = 400;
 
 export function admissionSpan(
@@ -150,8 +149,8 @@ export function resultSpan(
 }
 
 /**
- * Ids that follow from the command's first place, so that every process gives the same ones: whoever calls after a crash
- * goes on in the same trace, below the same span.
+ * Derives the ids from the command's first place, so that every process derives the same ones. A process that calls after a
+ * crash continues the same trace, below the same span.
  * @returns the trace of a command that came without one, 32 hexadecimal digits; its admission's span, 16
  */
 export function idsOf({ origin }: TracedCommand): { traceId: string; admissionSpanId: string } {
@@ -164,7 +163,7 @@ function commandAttributes({ commandType, key }: TracedCommand): Record<string, 
   return { 'payments.command': commandType, ...(key === null ? {} : { 'payments.key_hash': keyHash(key) }) };
 }
 
-/** Of few values, as the convention wants it. */
+/** The convention requires few distinct values. */
 function errorType(type: string | null): Record<string, string> {
   return type === null ? {} : { 'error.type': type };
 }

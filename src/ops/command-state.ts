@@ -1,6 +1,6 @@
 /**
- * One command for a person who has its key: phase, lane, calls, outcome, doubt. Pure. Nothing of its fields, and of texts of
- * others what maskText leaves (invariant I9); the key itself is not repeated.
+ * One command for a person who has its key: phase, lane, calls, outcome, doubt. Pure. It shows no field of the command, and
+ * masks texts of others with maskText (invariant I9). It does not repeat the key.
  */
 import type { EntryState, Entry } from '../ledger/entry.ts';
 import { proofOf } from '../ledger/entry.ts';
@@ -11,17 +11,17 @@ import type { CommandView } from '../store/command-view.ts';
 import { jsonReply, type Reply, type RequestHeaders } from './http-server.ts';
 import { maskText } from './log-redaction.ts';
 
-/** Carries the key, which is no part of the address: addresses are logged on the way. */
+/** Carries the key. The address does not, because proxies log addresses. */
 export const KEY_HEADER = 'command-key';
 
 export interface CommandDoubt {
-  /** When the first call was sent that may have taken effect. */
+  /** When we sent the first call that may have taken effect. */
   readonly since: string;
-  /** By when the last of them was over. */
+  /** The latest time at which the last of them ended. */
   readonly lastCallOver: string | null;
   /** The command has a result that is not UNKNOWN: the doubt is over. */
   readonly isSettled: boolean;
-  /** Why it is certain that none took effect all the same; null: it is not. */
+  /** The proof that no call took effect; null: there is none. */
   readonly ruledOutBy: 'LOOK_UP' | 'OPERATOR' | null;
 }
 
@@ -30,21 +30,21 @@ export type CommandState =
   | {
       readonly found: true;
       readonly lane: number;
-      /** Process id of the lane's owner, by the ledger; null: nobody, or not known. */
+      /** Process id of the lane's owner, by the ledger; null: no owner, or unknown. */
       readonly owner: string | null;
       readonly command: CommandType;
       readonly phase: EntryState;
       readonly step: Entry['step'];
-      /** What it is waiting for, or since when it is called. */
+      /** The reason it waits, or when its call began. */
       readonly detail: string | null;
-      /** Null: without a result. */
+      /** Null: no result yet. */
       readonly outcome: Outcome | null;
       readonly completed: string | null;
       readonly revision: number;
-      /** Calls that may have been sent, without the one that is under way. */
+      /** Calls that may have been sent, except the one under way. */
       readonly attempts: number;
       readonly published: string;
-      /** No call starts after it. */
+      /** No call starts after this instant. */
       readonly deadline: string;
       readonly quoteId: string | null;
       readonly transactionId: string | null;

@@ -1,9 +1,9 @@
 /**
- * The dead letters that are open: read from their topic, without those that somebody redrove or acknowledged.
+ * The open dead letters, read from their topic: those that no operator has redriven or acknowledged.
  *
- *   start   reads the newest records of each partition, and on; again after a failure; until stop
+ *   start   reads the newest records of each partition, then follows it; restarts after a failure; until stop
  *
- * Owns its consumer, and the place and reason of each open letter, bounded.
+ * Owns its consumer, and a bounded list of open letters with place and reason.
  */
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { TopicTail, type TailedRecord, type TailOptions } from '../consumers/topic-tail.ts';
@@ -21,7 +21,7 @@ export interface DeadLetterWatchOptions extends Pick<
   'settings' | 'groupId' | 'clientId' | 'topic' | 'partitionCount' | 'sessionTimeoutMs' | 'log'
 > {
   readonly ends: () => Promise<ReadonlyMap<number, PartitionOffsets>>;
-  /** It cannot be read now, and is tried again. */
+  /** Reading failed and is retried. */
   readonly onProblem: (error: unknown) => void;
 }
 
@@ -32,21 +32,21 @@ interface Letter {
   readonly atMs: number;
 }
 
-/** More have one cause, not so many; the oldest are forgotten. */
+/** This many letters usually share one cause. Beyond the limit we forget the oldest. */
 const OPEN_MAX = 10_000;
-/** Offsets of a partition that a process reads as it starts: a flood of letters does not hold it up. */
+/** Offsets of a partition that a process reads at its start, so that a flood of letters does not delay it. */
 const READ_MAX = BigInt(OPEN_MAX);
 const AGAIN_AFTER_MS = 30_000;
-/** The operator who published it was answered: nobody has to act. */
+/** The operator who published it got an answer, so no one has to act. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
 export class DeadLetterWatch {
   readonly #options: DeadLetterWatchOptions;
   readonly #open = new Map<string, Letter>();
   readonly #next = new Map<number, bigint>();
-  /** The same, and beyond what holds nothing for readers. */
+  /** The same, but past offsets that hold nothing for readers. */
   readonly #passed = new Map<number, bigint>();
-  /** Where the partitions ended when it began to read; null: it does not read. */
+  /** The partition ends when reading began; null: it does not read. */
   #ends: ReadonlyMap<number, PartitionOffsets> | null = null;
   #tail: TopicTail | null = null;
   #again: NodeJS.Timeout | undefined;
@@ -102,13 +102,13 @@ export class DeadLetterWatch {
     }
   }
 
-  /** Whether what is open is known: there may be others until all was read, and while nothing can be read. */
+  /** True once all letters are read. Before that, and while reading fails, more may be open. */
   isRead(): boolean {
     const ends = this.#ends === null ? null : [...this.#ends];
     return ends?.every(([partition, { high, low }]) => (this.#passed.get(partition) ?? low) >= high) === true;
   }
 
-  /** @param lowOf first offset of the partition: what retention took is open no more */
+  /** @param lowOf first offset of the partition; letters that retention removed are no longer open */
   open(lowOf: (partition: number) => bigint): OpenLetters[] {
     for (const [place, { offset, partition }] of this.#open) if (offset < lowOf(partition)) this.#open.delete(place);
     return [...Map.groupBy(this.#open.values(), ({ reason }) => reason)].map(([reason, letters]) => {

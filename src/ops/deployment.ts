@@ -1,4 +1,4 @@
-/** What tells this deployment from others, and this process's machine. */
+/** Identifies this deployment and this process's machine. */
 import { hostname } from 'node:os';
 import { commandLine } from 'payment-processor-contract/command-line';
 import type { Config } from 'payment-processor-contract/config';

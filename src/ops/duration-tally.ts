@@ -1,12 +1,12 @@
 /**
- * Durations counted in classes, each a tenth wider than the one before: bounded memory for any number of them, and
- * percentiles that are at most a tenth too high.
+ * Counts durations in classes, each a tenth wider than the previous one. Memory stays bounded for any number of durations,
+ * and percentiles are at most a tenth too high.
  */
 
 const GROWTH = 1.1;
-/** Shorter ones are all one class. */
+/** Shorter durations share one class. */
 const SMALLEST_MS = 1;
-/** Two days: a command that waited out a long outage. Longer ones are counted as this. */
+/** Two days: a command that waited out a long outage. Longer durations count as this. */
 const LARGEST_MS = 2 * 86_400_000;
 
 const CLASS_COUNT = classOf(LARGEST_MS) + 1;
@@ -21,7 +21,7 @@ export class DurationTally {
     this.#total += 1;
   }
 
-  /** @returns seconds that `percent` of the durations do not exceed; null without any */
+  /** @returns seconds that `percent` of the durations do not exceed; null if there are none */
   percentileSeconds(percent: number): number | null {
     if (this.#total === 0) return null;
     const wanted = Math.ceil((this.#total * percent) / 100);

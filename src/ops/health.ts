@@ -35,7 +35,7 @@ export interface Readiness {
 }
 
 /** One loss is an accident, such as a restarted broker or a frozen process. */
-const LOSSES_TOLD_MIN = 2;
+const LOSSES_REPORTED_MIN = 2;
 
 interface Finding {
   readonly reason: string;
@@ -92,7 +92,7 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
   /** Many lanes may share a problem; it is reported once. */
   const registryProblems = new Map<string, number[]>();
   for (const [lane, { stage, stoppedReason, inputs, trouble }] of status.lanes) {
-    if (trouble !== null && trouble.losses >= LOSSES_TOLD_MIN)
+    if (trouble !== null && trouble.losses >= LOSSES_REPORTED_MIN)
       findings.push({ reason: troubleInWords(lane, trouble), isBlocking: false });
 
     switch (stage) {
@@ -146,7 +146,7 @@ function serviceFindings(api: PaymentApiSnapshot, served: readonly CommandType[]
   if (closed.length === 0) return [];
   const reason = `breaker open for ${closed.join(', ')}`;
   if (closed.length === served.length) return [blocking(`payment service unreachable: ${reason}`)];
-  // The process serves the other operations; taking it out would help nobody.
+  // The process serves the other operations; taking it out of service would not help.
   return [{ reason, isBlocking: false }];
 }
 

@@ -1,23 +1,23 @@
 /**
- * Messages that no reader gets, for they lie behind a transaction that has not been ended: in no lag, since lag ends where
- * readers may read. Pure.
+ * Messages that no reader gets, because they lie behind an open transaction. No lag counts them: lag ends where readers must
+ * stop. Pure.
  */
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 
 export interface HeldBack {
   readonly messages: number;
-  /** Where readers may not go on. */
+  /** The offset at which readers must stop. */
   readonly stableOffset: bigint;
-  /** Since when that has been seen. */
+  /** When we first saw that. */
   readonly sinceMs: number;
 }
 
-/** Kafka ends the processor's own after their timeout, 15 s, when it looks next, every 10 s by default. */
+/** Kafka ends the processor's own transactions after their timeout (15 s). It checks every 10 s by default. */
 const OWN_LASTS_MS_MAX = 30_000;
 
 /**
- * @param highWatermark asked before the offsets, so that none of what came meanwhile counts
- * @param earlier what was known of the partition before
+ * @param highWatermark asked before the offsets, so that messages that arrive in between do not count
+ * @param earlier the previous finding for the partition
  * @returns null: nothing is held back
  */
 export function heldBack(
@@ -32,7 +32,7 @@ export function heldBack(
   return { messages: Number(highWatermark - stableOffset), stableOffset, sinceMs };
 }
 
-/** One of the processor's own, which lasts longer than any that Kafka will still end. */
+/** A transaction of the processor itself that lasts longer than any that Kafka will still end. */
 export function isForgotten(held: HeldBack, nowMs: number): boolean {
   return nowMs - held.sinceMs >= OWN_LASTS_MS_MAX;
 }

@@ -1,7 +1,7 @@
 /**
- * The last quarter of an hour of this process, in samples: for charts, where no monitoring system is at hand.
+ * Samples of this process's last quarter of an hour, for charts without a monitoring system.
  *
- *   start   samples every 5 s, as those begin by the wall clock, until stop; the ring keeps the youngest
+ *   start   samples at each full 5 s of the wall clock, until stop; the ring keeps the newest
  *
  * Owns its timer. A state that cannot be read leaves a gap in the time of the samples.
  */
@@ -12,20 +12,20 @@ import type { ProcessorState } from './processor-state.ts';
 export const SAMPLE_INTERVAL_MS = 5_000;
 const HISTORY_MS = 15 * 60_000;
 const SAMPLES_MAX = HISTORY_MS / SAMPLE_INTERVAL_MS;
-/** A timer that fires a little early would make two samples of one interval. */
+/** A timer that fires slightly early would take two samples in one interval. */
 const TIMER_MARGIN_MS = 50;
 
 export interface Sample extends IntervalFigures {
   readonly at: string;
-  /** Since the sample before: what counts are divided by for a rate. */
+  /** Since the previous sample. Divide counts by it to get a rate. */
   readonly intervalSeconds: number;
-  /** Commands that are not admitted, all lanes; null when that is not known of any. */
+  /** Commands that are not admitted, all lanes; null if it is unknown for every lane. */
   readonly lagMessages: number | null;
-  /** Inputs of the lanes here of which it is known: samples of other lanes cannot be compared. */
+  /** Inputs of this process's lanes with a known lag. Only samples with the same inputs can be compared. */
   readonly lagInputs: number;
   /** Admitted commands without a result. */
   readonly unfinished: number;
-  /** 0 where every command has its result. */
+  /** 0 if every command has its result. */
   readonly oldestUnansweredSeconds: number;
 }
 
@@ -49,7 +49,7 @@ export class History {
   }
 
   start(): void {
-    // At the same time in every member: their samples are put together.
+    // All members sample at the same times, because their samples are merged.
     const waitMs = SAMPLE_INTERVAL_MS - (this.#options.clock.nowMs() % SAMPLE_INTERVAL_MS) + TIMER_MARGIN_MS;
     this.#timer = setTimeout(() => {
       this.start();
@@ -67,14 +67,14 @@ export class History {
     return this.#samples;
   }
 
-  /** Reads the state and adds what it is now; settles as soon as the reading does. */
+  /** Reads the state and adds a sample. Settles once the state is read. */
   async sample(): Promise<void> {
     const state = await this.#options.readState();
     const { activity, clock } = this.#options;
     const nowMs = clock.monotonicMs();
     const intervalSeconds = Math.max(nowMs - this.#sampledMs, 1) / 1000;
     this.#sampledMs = nowMs;
-    // Not the state's own instant: who asked while it was read asks next for what is younger than that.
+    // Not the state's own instant: a reader that asked during the reading asks next for samples newer than that.
     const at = new Date(clock.nowMs()).toISOString();
     this.#samples.push({ at, ...sampleOf(state), ...activity.takeInterval(), intervalSeconds });
     if (this.#samples.length > SAMPLES_MAX) this.#samples.shift();

@@ -1,11 +1,11 @@
 /**
- * The HTTP endpoints: small answers to GET, made by routes that are handed in.
+ * The HTTP endpoints: routes passed to the server give small answers to GET.
  *
- *   start   listening, or rejected with what to do
+ *   start   listening, or rejects with the remedy
  *   stop    no new connections; answers under way are finished, up to a deadline
  *
- * Owns the listening socket and its connections. Requests have no bodies, few headers and little time; an answer that
- * takes too long is 503.
+ * Owns the listening socket and its connections. Requests have no body, few headers and a short timeout. An answer that takes
+ * too long becomes a 503.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import {
@@ -21,11 +21,11 @@ const HEADERS_MAX_BYTES = 8 * 1024;
 /** A whole request, headers only; kubelet and scrapers send theirs at once. */
 const REQUEST_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 10_000;
-/** How often the platform looks for requests that are overdue. */
+/** How often Node checks for requests that have timed out. */
 const CHECK_INTERVAL_MS = 1_000;
 /** Probes, a few scrapers, a few people. */
 const CONNECTIONS_MAX = 100;
-/** Below the 10 s that scrapers wait by default. */
+/** Below the scrapers' default timeout of 10 s. */
 const ANSWER_TIMEOUT_MS = 5_000;
 const STOP_TIMEOUT_MS = 2_000;
 
@@ -33,7 +33,7 @@ export interface Reply {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
-  /** Further ones, names in lower case. */
+  /** Further headers, names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -41,18 +41,18 @@ export type RequestHeaders = Readonly<IncomingHttpHeaders>;
 
 export interface Route {
   readonly path: string;
-  /** Whether it wants the token, if one is set. */
+  /** Whether it requires the token, if one is set. */
   readonly isProtected: boolean;
-  /** What opens this route alone, instead of the token; null: nothing does. */
+  /** A credential that this route accepts instead of the token; null: there is none. */
   readonly otherToken?: () => string | null;
   readonly answer: (headers: RequestHeaders) => Reply | Promise<Reply>;
 }
 
 export interface HttpServerOptions {
   readonly host: string;
-  /** 0: a free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** Null: no token is wanted. */
+  /** Null: no token is required. */
   readonly authToken: string | null;
   readonly routes: readonly Route[];
   /** A route threw: a bug. */
@@ -60,9 +60,9 @@ export interface HttpServerOptions {
 }
 
 export interface HttpServer {
-  /** @throws Error that says what to do when the address cannot be listened on */
+  /** @throws Error with the remedy if the server cannot listen on the address */
   start(): Promise<{ port: number }>;
-  /** Bounded; closes what is still open after the deadline. */
+  /** Bounded: after the deadline it closes open connections. */
   stop(): Promise<void>;
 }
 
@@ -81,7 +81,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return { start: () => listen(server, options), stop: () => stop(server) };
 }
 
-/** One more than the limit ends the one that has been silent longest: whoever holds connections open must not keep probes out. */
+/**
+ * Beyond the limit the server closes the connection that has been idle longest. A client that holds connections open must not
+ * keep probes out.
+ */
 function boundConnections(server: Server): void {
   const silent = new Set<Socket>();
   server.maxConnections = CONNECTIONS_MAX + 1;
@@ -106,7 +109,7 @@ export function jsonReply(status: number, value: unknown): Reply {
 }
 
 async function respond(options: HttpServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  // What is not read must not be taken for the next request.
+  // An unread body must not be parsed as the next request.
   if (hasBody(request)) response.setHeader('connection', 'close');
   const path = (request.url ?? '/').split('?', 1)[0];
   const route = options.routes.find((candidate) => candidate.path === path);
@@ -172,7 +175,7 @@ function isAuthorized(request: IncomingMessage, authToken: string | null, otherT
   if (authToken === null) return true;
   const given = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
   if (given === undefined) return false;
-  // Digests have one length, so that the comparison says nothing of the token's.
+  // Digests have a fixed length, so the comparison does not reveal the token's length.
   const isToken = timingSafeEqual(digest(given), digest(authToken));
   return isToken || (otherToken !== null && timingSafeEqual(digest(given), digest(otherToken)));
 }

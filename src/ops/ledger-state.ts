@@ -1,6 +1,5 @@
 /**
- * The ledger as this process has read it: how far behind its end, how long the restore took, and who owns which lane by
- * its word. Pure.
+ * The ledger as this process has read it: how far it is behind, how long the restore took, and who owns each lane. Pure.
  */
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import type { RestoreStatus } from '../store/ledger-restore.ts';
@@ -9,23 +8,23 @@ import type { LedgerStatus } from '../store/ledger-view.ts';
 
 export interface LaneOwner {
   readonly lane: number;
-  /** Null: nobody has owned it yet. */
+  /** Null: the lane never had an owner. */
   readonly processId: string | null;
   readonly since: string | null;
 }
 
 export interface LedgerState {
-  /** Offsets that are not applied, all lanes; null while it is not known where the ledger ends. */
+  /** Offsets not yet applied, all lanes; null while the end of the ledger is unknown. */
   readonly behindRecords: number | null;
-  /** Of the start; null before it began. */
+  /** The restore at the start; null before it began. */
   readonly restore: RestoreStatus | null;
-  /** Whoever took each lane last: it may be gone since, or have been given another. */
+  /** The latest owner of each lane. It may be gone, or the group may have given it other lanes. */
   readonly owners: readonly LaneOwner[];
   /** Null while the local store is not open. */
   readonly disk: DiskUse | null;
 }
 
-/** @param ends of the ledger topic, by lane; undefined while Kafka has not answered */
+/** @param ends ends of the ledger topic by lane; undefined until Kafka has answered */
 export function ledgerState(
   ledger: LedgerStatus,
   ends: ReadonlyMap<number, PartitionOffsets> | undefined,
@@ -41,7 +40,7 @@ export function ledgerState(
   };
 }
 
-/** Those that compaction took away count as well: the figure is never too small. */
+/** Compacted offsets count too, so the figure is never too small. */
 function behindRecords(ledger: LedgerStatus, ends: ReadonlyMap<number, PartitionOffsets>): number {
   return ledger.lanes.reduce((sum, { lane, nextOffset }) => {
     const endOffset = ends.get(lane)?.high ?? 0n;

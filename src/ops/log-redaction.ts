@@ -1,5 +1,5 @@
 /**
- * What keeps secrets and personal data out of the log (invariant I9), in three layers. Pure.
+ * Keeps secrets and personal data out of the log (invariant I9), in three layers. Pure.
  *
  *   fields   those whose names may hold secrets, accounts or bodies lose their values, at any depth; in texts what
  *            looks like an account or an address is masked
@@ -10,7 +10,7 @@ import { comparableName, isPersonalName, maskPersonalIn } from 'payment-processo
 
 export const REDACTED = '[redacted]';
 
-/** Fields whose values are never logged, beside personal ones; compared without case, hyphens and underscores. */
+/** Fields whose values are never logged, in addition to personal ones. Case, hyphens and underscores are ignored. */
 const SENSITIVE_NAMES = new Set(
   [
     ...['authorization', 'proxyAuthorization', 'cookie', 'setCookie', 'headers', 'token', 'authToken', 'accessToken'],
@@ -21,30 +21,30 @@ const SENSITIVE_NAMES = new Set(
   ].map(comparableName),
 );
 
-/** Deeper or wider fields than these are no log fields; the limits bound the work of a line. */
+/** The limits bound the work for one line. No legitimate log field is deeper or wider. */
 const DEPTH_MAX = 6;
 const ITEMS_MAX = 100;
 const CAUSES_MAX = 8;
 const TEXT_CHARACTERS_MAX = 500;
 const STACK_FRAMES_MAX = 12;
-/** Shorter secrets would strike out common text; their fields are redacted by name all the same. */
+/** Shorter secrets would strike out common text. Their fields are still redacted by name. */
 const SECRET_CHARACTERS_MIN = 6;
 
 export interface LoggedError {
   readonly name: string;
   readonly code?: string;
   readonly message: string;
-  /** Where it was thrown, without the message. */
+  /** The stack without the message. */
   readonly stack?: readonly string[];
   readonly cause?: LoggedError;
 }
 
-/** Copies the fields of a line without what must not be logged. */
+/** Copies the fields of a line, and redacts what must not be logged. */
 export function redactFields(fields: Record<string, unknown>): Record<string, unknown> {
   return redactObject(fields, 0);
 }
 
-/** Name, code, message and chain of causes of what was thrown; nothing else of it. */
+/** Name, code, message and causes of a thrown value, and nothing else. */
 export function describeError(error: unknown, causesLeft = CAUSES_MAX): LoggedError {
   if (!(error instanceof Error)) {
     return { name: typeof error, message: maskPersonal(typeof error === 'string' ? error : 'not an error was thrown') };
@@ -61,7 +61,7 @@ export function describeError(error: unknown, causesLeft = CAUSES_MAX): LoggedEr
   };
 }
 
-/** @returns a function that strikes the secrets out of a line of the log, as they are and as encodings carry them */
+/** @returns a function that strikes the secrets out of a log line, in plain and encoded forms */
 export function secretStriker(secrets: readonly string[]): (line: string) => string {
   const forms = secrets.filter((secret) => secret.length >= SECRET_CHARACTERS_MIN).flatMap(formsOf);
   // The longest first: a secret may contain another.
@@ -73,15 +73,15 @@ export function secretStriker(secrets: readonly string[]): (line: string) => str
   };
 }
 
-/** Masks what looks like an account or an address in a text, and cuts the text to a length for a log. */
+/** Masks text that looks like an account or an address, and cuts it to a length for a log. */
 export function maskText(text: string): string {
-  // Cut between words: half a secret would be struck out by nobody.
+  // Cut between words: half a secret would not match, and would stay in the line.
   const cut =
     text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX).replace(/\S*$/, '')}[cut]` : text;
   return maskPersonalIn(cut, REDACTED);
 }
 
-/** Basic credentials are the secret of two secrets. */
+/** Basic credentials combine two secrets. */
 export function basicCredentials(user: string, password: string): string {
   return Buffer.from(`${user}:${password}`).toString('base64');
 }
@@ -89,7 +89,7 @@ export function basicCredentials(user: string, password: string): string {
 const CREDENTIALS_OF_HEADERS = /\b(Basic|Bearer) +[A-Za-z0-9+/=._~-]{8,}/gi;
 const CREDENTIALS_OF_URLS = /\/\/[^\s/@"\\]+:[^\s/@"\\]*@/g;
 
-/** In the messages of errors only: our own texts have offsets of any length. */
+/** Only in error messages: our own texts contain offsets of any length. */
 const LONG_NUMBERS = /\d{9,}/g;
 
 function maskPersonal(text: string): string {

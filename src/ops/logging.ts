@@ -1,6 +1,6 @@
 /**
- * The log: one JSON object per line. `event` is a stable name for machines, `msg` is for people; what must not be
- * logged is taken out before a line is written.
+ * The log: one JSON object per line. `event` is a stable name for machines, `msg` is for people. Each line is redacted before
+ * it is written.
  */
 import { hostname } from 'node:os';
 import pino, { type Bindings, type ChildLoggerOptions, type DestinationStream, type Logger } from 'pino';
@@ -21,12 +21,12 @@ export type LogSettings = Pick<
 
 type MakeChild = (this: Logger, bindings: Bindings, options?: ChildLoggerOptions) => Logger;
 
-/** Several rotations of all of them. */
+/** Room for several rotations of every secret. */
 const SECRETS_MAX = 50;
 
 /**
- * @param destination takes whole lines; standard output if not given, written synchronously so that the last words of a
- * process that ends are not lost
+ * @param destination receives whole lines; default: standard output, written synchronously so
+ * that the last lines of an ending process are not lost
  */
 export function createLogger(settings: LogSettings, destination?: DestinationStream): Logger {
   const log = pino(
@@ -35,7 +35,7 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
       base: { service: 'payment-processor', host: hostname(), pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      // Errors have been described by then; what pino makes of one would show its own fields.
+      // The hook has already described the errors; pino's own serializer would show all their fields.
       serializers: { err: (described: unknown) => described },
       hooks: {
         logMethod(parameters, method) {
@@ -46,7 +46,7 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
     },
     destination ?? pino.destination({ dest: 1, sync: true }),
   );
-  // Children inherit this; pino formats and serializes what is bound to them past the hook.
+  // Children inherit this: pino formats and serializes their bindings without calling the hook.
   const makeChild = Reflect.get(log, 'child') as unknown as MakeChild;
   const redactedChild: MakeChild = function (bindings, options) {
     return makeChild.call(this, redactFields(bindings), options);
@@ -54,14 +54,14 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
   return Object.assign(log, { child: redactedChild });
 }
 
-/** Here rather than in a formatter: pino lends the message of an error to a line without one before it formats. */
+/** Not in a formatter: before formatting, pino copies an error's message to a line that has none. */
 function redactParameter(parameter: unknown): unknown {
   if (typeof parameter === 'string') return maskText(parameter);
   if (parameter instanceof Error) return { err: describeError(parameter) };
   return typeof parameter === 'object' && parameter !== null ? redactFields({ ...parameter }) : parameter;
 }
 
-/** Of secrets that change while the process runs, those before are struck out as well: answers may still name them. */
+/** When a secret changes at run time, the previous one is still struck out: answers may still contain it. */
 function strikerOf(settings: LogSettings): (line: string) => string {
   let present: readonly string[] = [];
   let known: readonly string[] = [];

@@ -1,26 +1,29 @@
 /**
- * The processes that share the work, and which lanes each has: the members of the group as Kafka knows them, and the
- * owners by the ledger. They differ for the seconds of a takeover; for longer, something is amiss. Pure.
+ * The processes that share the work, with their lanes: the group's members by Kafka, and the owners by the ledger. The two
+ * differ during the seconds of a takeover; a longer difference is a fault. Pure.
  */
 import type { GroupProcess } from '../consumers/group-processes.ts';
 import { processName } from '../consumers/group-processes.ts';
 import type { LaneOwner } from './ledger-state.ts';
 
 export interface MemberState {
-  /** Its name; null: lanes that nobody has owned yet. */
+  /** The process's name; null: lanes that never had an owner. */
   readonly process: string | null;
   readonly isThis: boolean;
   /** `gone`: it owned lanes, and the group does not know it; `unknown`: the group has not been asked. */
   readonly standing: 'member' | 'gone' | 'unknown';
-  /** Where it is connected from, as Kafka sees it; null when it is no member, or not known. */
+  /** The host it connects from, as Kafka sees it; null: not a member, or unknown. */
   readonly host: string | null;
-  /** Of its HTTP endpoints, as it tells the group; null: it tells none, or the group is between two generations. */
+  /**
+   * Address of its HTTP endpoints, as it reported to the group; null: it reported none, or the group is between two
+   * generations.
+   */
   readonly address: string | null;
-  /** Lanes that the group has given to it. */
+  /** Lanes that the group has assigned to it. */
   readonly assigned: readonly number[];
-  /** Lanes that it took last. */
+  /** Lanes whose latest owner it is. */
   readonly owned: readonly number[];
-  /** When it took the last of them. */
+  /** When it took the most recent of them. */
   readonly since: string | null;
 }
 

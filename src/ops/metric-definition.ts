@@ -1,6 +1,6 @@
-/** What the tables say of each metric. */
+/** The definition of one metric. */
 
-/** The values of a label; `lanes` are the numbers of the lanes, bounded by the setting LANES; `own` is one value of each process. */
+/** The values of a label; `lanes`: lane numbers, bounded by the setting LANES; `own`: one value per process. */
 export type LabelValues = readonly string[] | 'lanes' | 'own';
 
 export interface MetricDefinition {

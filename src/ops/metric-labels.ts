@@ -1,4 +1,4 @@
-/** The values that labels of metrics take: bounded, and complete by the compiler's word. */
+/** The values that metric labels take: bounded, and checked by the compiler to be complete. */
 import type { BreakerStage } from '../api/breaker.ts';
 import type { ListFailure, Operation, Reading, ServiceSetting } from '../api/types.ts';
 import type { LaneStage } from '../lanes/lane-status.ts';
@@ -12,17 +12,17 @@ import type { RegistryFailure } from 'payment-processor-contract/registry-failur
 import type { PollWorkKind } from '../status/poller/agenda.ts';
 import type { NotAdmittedCause } from './lag.ts';
 
-/** All members of a union, checked to be complete by the compiler. */
+/** All members of a union; the compiler checks that none is missing. */
 function every<Value extends string>(members: Record<Value, true>): Value[] {
   return Object.keys(members) as Value[];
 }
 
 export const COMMANDS = [...COMMAND_TYPES];
-/** What others publish to the processor. */
+/** Inputs that others publish. */
 export const PUBLISHED = [...COMMAND_TYPES, 'operator-decision', 'operator-hold'] as const;
-/** Where an open transaction may hold readers up: there, and in what the processor reads of its own. */
+/** Topics where an open transaction can block readers: those inputs, and the processor's own topics. */
 export const HELD_BACK = [...PUBLISHED, 'ledger'] as const;
-/** Of an operator's hold. */
+/** How an operator's hold ends. */
 export const HOLD_ENDS = ['by-itself', 'by-release'] as const;
 export const OPERATIONS: Operation[] = [...COMMAND_TYPES, 'list-transactions'];
 export const CALL_OUTCOMES = every<Reading['kind'] | ListFailure | 'page'>({
@@ -94,7 +94,7 @@ export const BREAKER_STAGES = every<BreakerStage>({
   trial: true,
   ramp: true,
 });
-/** Where the service is held: the setting to look at. */
+/** While the service is held: the setting to check. */
 export const HELD_SETTINGS = every<ServiceSetting | 'none'>({
   API_BASE_URL: true,
   API_TOKEN_ID: true,
@@ -119,10 +119,10 @@ export const LANE_LOSSES = every<LaneLoss>({
 });
 export const QUOTE_RUN_OUT_CAUSES = every<QuoteRunOut['cause']>({ 'on-arrival': true, waiting: true });
 export const STATUS_KINDS = every<'transaction' | 'quote'>({ transaction: true, quote: true });
-/** A result's revision: the processor's own, or one that an operator's decision made, hours later as a rule. */
+/** A result's revision: the processor's own, or one from an operator's decision, usually hours later. */
 export const REVISIONS = ['first', 'later'] as const;
 
-/** @param revision of a result: 1 for the processor's own, 0 on a CONFLICT */
+/** @param revision 1 for the processor's own result, 0 on a CONFLICT */
 export function revisionLabel(revision: number): (typeof REVISIONS)[number] {
   return revision <= 1 ? 'first' : 'later';
 }

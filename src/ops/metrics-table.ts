@@ -1,8 +1,8 @@
 /**
  * Every metric of the processor, in one table: registration, documentation, dashboards and alerts follow from it.
  *
- * Labels take only the values listed, so that their number is bounded; what is not listed is counted as `other`. Keys,
- * accounts and bodies are never labels.
+ * Labels take only the values listed, so that their number is bounded; any other value counts as `other`. Keys, accounts and
+ * bodies are never labels.
  */
 import { OUTCOME_NAMES } from 'payment-processor-contract/commands';
 import type { MetricDefinition } from './metric-definition.ts';
@@ -27,12 +27,12 @@ import {
 } from './metric-labels.ts';
 import { STATUS_METRICS } from './status-metrics-table.ts';
 
-/** Stands for a value that is not listed. */
+/** Replaces a value that is not listed. */
 export const OTHER = 'other';
 
 /** A healthy call takes tens of milliseconds; the last bounds are for long deadlines. */
 const CALL_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** From a command answered at once to one that waited out an outage. */
+/** From an immediate answer to a command that waited out an outage. */
 const COMMAND_BUCKETS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86_400];
 
 export const METRICS = {
@@ -330,5 +330,5 @@ export const METRICS = {
 } as const satisfies Record<string, MetricDefinition>;
 
 export type MetricName = keyof typeof METRICS;
-/** The labels that a metric wants, each with its value. */
+/** The labels of a metric, each with its value. */
 export type LabelsOf<Name extends MetricName> = { readonly [Label in keyof (typeof METRICS)[Name]['labels']]: string };

@@ -1,5 +1,5 @@
 /**
- * The metrics of the table, kept by prom-client: counters as things happen, gauges from the state at each scrape.
+ * The metrics of the table, kept by prom-client. Events increase the counters; each scrape sets the gauges from the state.
  *
  * Owns a registry of its own and its collectors of process metrics.
  */
@@ -23,15 +23,18 @@ export interface Metrics {
   readonly onCall: (report: CallReport) => void;
   /** `Content-Type` of the text. */
   readonly contentType: string;
-  /** All metrics in the text format of Prometheus, gauges as the state says. */
+  /** All metrics in Prometheus' text format, with gauges set from the state. */
   text(state: ProcessorState): Promise<string>;
 }
 
-/** Counters with more series than this start without them; none of the table has. */
+/** Counters with more series than this start without them. The table has none. */
 const SERIES_AT_START_MAX = 100;
-/** Of the event loop's delay: a tenth of what the alert looks for. Each sample wakes the process; every 10 ms took a quarter of an idle one's time. */
+/**
+ * Sampling interval of the event loop's delay: a tenth of the alert's threshold. Each sample wakes the process; every 10 ms
+ * took a quarter of an idle process's time.
+ */
 const EVENT_LOOP_SAMPLE_MS = 50;
-/** Gauges that prom-client names like counters: each is the sum of the one by type. */
+/** Gauges that prom-client names like counters; each sums up the gauge by type. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 export function createMetrics(): Metrics {
@@ -44,7 +47,7 @@ export function createMetrics(): Metrics {
       resulted: (_lane, result) => {
         const revision = revisionLabel(result.revision);
         set.add('results', { command: result.commandType, outcome: result.outcome, revision });
-        // What an operator decides hours later says nothing of how long commands take.
+        // A decision hours later does not show how long commands take.
         if (revision === 'later') return;
         const durationMs = Number(result.completedAt - result.commandTimestamp);
         set.observe('commandDurationSeconds', { command: result.commandType }, Math.max(0, durationMs) / 1000);
@@ -85,7 +88,7 @@ interface MetricSet {
   add<Name extends MetricName>(name: Name, labels: LabelsOf<Name>, value?: number): void;
   observe<Name extends MetricName>(name: Name, labels: LabelsOf<Name>, value: number): void;
   put<Name extends MetricName>(name: Name, labels: LabelsOf<Name>, value: number): void;
-  /** Forgets the series of a gauge, so that those of lanes that are gone go. */
+  /** Drops the series of a gauge, so that lanes that left this process disappear. */
   clear(name: MetricName): void;
 }
 
@@ -125,7 +128,7 @@ function registerAll(registry: Registry): MetricSet {
   };
 }
 
-/** What the table does not list becomes `other`: labels come from results and answers, their number must not. */
+/** Values that the table does not list become `other`: results and answers must not add series. */
 function bounded(name: MetricName, labels: Readonly<Record<string, string>>): Record<string, string> {
   const definition: MetricDefinition = METRICS[name];
   const pairs = Object.entries(labels).map(([label, value]) => {
@@ -144,7 +147,7 @@ function allLabels(definition: MetricDefinition): Record<string, string>[] {
   return combinations.length > SERIES_AT_START_MAX ? [] : combinations;
 }
 
-/** Synchronous from the first reset to the last value, so that no scrape sees half of it. */
+/** Synchronous from the first reset to the last value, so that no scrape sees a partial state. */
 function writeGauges(set: MetricSet, state: ProcessorState): void {
   set.put('buildInfo', { version: RELEASE, process: processName(state.processId), prefix: state.deployment.prefix }, 1);
   writeLag(set, state);
@@ -166,12 +169,12 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
   set.put('keysRemembered', {}, state.keysRemembered);
   for (const reason of METRICS.openDeadLetters.labels.reason) {
     const open = state.openLetters.find((letters) => letters.reason === reason);
-    // 0 would end the alert while nobody can know.
+    // 0 would end the alert although the true number is unknown.
     if (open !== undefined || state.areLettersRead) set.put('openDeadLetters', { reason }, open?.count ?? 0);
   }
   set.put('laneUnfinishedLimitEntries', {}, state.unfinishedMax);
   set.put('callSlots', {}, state.callSlots);
-  // Without a limit it is 0, or more than there is.
+  // Without a limit Node reports 0, or more than the machine has.
   set.put('memoryLimitBytes', {}, Math.min(process.constrainedMemory() || Infinity, totalmem()));
 }
 
@@ -193,7 +196,7 @@ function writeLedger(set: MetricSet, { holds, ledger, unknownResults }: Processo
     set.put('stateDiskBytes', { part: 'used' }, ledger.disk.usedBytes);
   }
   set.put('storeBytes', {}, ledger.disk?.storeBytes ?? 0);
-  // 0 would claim that all is read.
+  // 0 would claim we are caught up.
   set.put('ledgerBehindRecords', {}, ledger.behindRecords ?? NaN);
   set.put('ledgerRestoreSeconds', {}, ledger.restore?.seconds ?? 0);
 }

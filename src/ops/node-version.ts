@@ -1,11 +1,11 @@
-/** Which Node the processor runs on. */
+/** Checks which Node the processor runs on. */
 
-/** As `engines` of package.json has it. */
+/** Must match `engines` in package.json. */
 export const NODE_MAJOR_MIN = 24;
 
 /**
  * @param version as process.versions.node
- * @returns what is wrong and what to do, or null
+ * @returns the problem and its remedy, or null
  */
 export function nodeProblem(version: string): string | null {
   if (Number(version.split('.')[0]) >= NODE_MAJOR_MIN) return null;

@@ -9,20 +9,20 @@ import type { HoldState } from './operator-holds.ts';
 type ByCommand = Readonly<Record<CommandType, number | null>>;
 
 export interface OldestUnanswered {
-  /** By command; null where every command has its result. */
+  /** By command; null if every command has its result. */
   readonly oldestUnansweredSeconds: ByCommand;
-  /** Of those that no operator holds. */
+  /** Only commands that no operator holds. */
   readonly oldestNotHeldSeconds: ByCommand;
 }
 
-/** What a lane has of one topic in Kafka. */
+/** A lane's waiting messages of one topic in Kafka. */
 interface Waiting {
   readonly command: CommandType | null;
   readonly oldestSeconds: number | null;
   readonly cause: NotAdmittedCause | null;
 }
 
-/** @param states of the same lanes, for what lies in Kafka */
+/** @param states states of the same lanes, for messages still in Kafka */
 export function oldestUnanswered(
   lanes: ReadonlyMap<number, Pick<LaneStatus, 'entries'>>,
   states: readonly { readonly lane: number; readonly inputs: readonly Waiting[] }[],
@@ -41,21 +41,21 @@ export function oldestUnanswered(
     for (const entry of entries) {
       const { state } = entry.phase;
       if (state === 'DONE') continue;
-      // Look-ups go on during a hold.
+      // Look-ups continue during a hold.
       note(entry.commandType, ageSeconds(entry, nowMs), state !== 'DOUBTFUL' && isHeld(lane, heldBy(entry)));
     }
   }
   for (const { inputs, lane } of states) {
     for (const { cause, command, oldestSeconds } of inputs) {
       if (command === null || oldestSeconds === null) continue;
-      // The cause: a quote may be held for its execution.
+      // The cause decides, not the type: a quote may be held because of its execution.
       note(command, oldestSeconds, cause === 'operator-hold' || isHeld(lane, [command]));
     }
   }
   return { oldestUnansweredSeconds: byCommand(all), oldestNotHeldSeconds: byCommand(notHeld) };
 }
 
-/** Timestamps are the publishers'; one ahead of our clock is no negative age. */
+/** Publishers set the timestamps. If one is ahead of our clock, the age is 0, not negative. */
 export function ageSeconds(entry: Entry, nowMs: number): number {
   return Math.max(0, nowMs - entry.origin.timestampMs) / 1000;
 }

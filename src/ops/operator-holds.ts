@@ -1,6 +1,6 @@
 /**
- * What operators hold, as the ledger has it of all lanes: any member knows it. Pure. Not their reasons, which may name
- * accounts (invariant I9).
+ * Commands that operators hold. The ledger records holds for all lanes, so every member knows them. Reasons are left out,
+ * because they may name accounts (invariant I9). Pure.
  */
 import { isInForce } from '../ledger/holds.ts';
 import { instantMs } from 'payment-processor-contract/instants';
@@ -8,12 +8,12 @@ import type { LedgerStatus } from '../store/ledger-view.ts';
 
 export interface HoldState {
   readonly command: string;
-  /** Whose owners have confirmed it, ascending. */
+  /** Lanes whose owners have confirmed the hold, ascending. */
   readonly lanes: readonly number[];
   readonly operator: string;
   /** When the operator ordered it. */
   readonly at: string;
-  /** When it ends by itself; null: once it is released. */
+  /** When it ends by itself; null: only by a release. */
   readonly until: string | null;
   readonly seconds: number;
 }

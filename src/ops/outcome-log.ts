@@ -1,22 +1,22 @@
 /**
- * What the log says of single commands: a line for each that somebody may ask about, none for those that went well. Keys
- * are hashes, and texts that publishers wrote stay out.
+ * Logs single commands: one line for each that someone may ask about, none for those that went well. Keys appear as hashes,
+ * and publishers' texts stay out.
  */
 import type { Logger } from 'pino';
 import type { LaneReports } from '../lanes/reports.ts';
 import { keyHash } from 'payment-processor-contract/key-hash';
 
-/** The others are business, and in the metrics. */
-const TOLD: readonly string[] = ['UNKNOWN', 'FAILED'];
+/** The other outcomes are normal business; the metrics count them. */
+const LOGGED: readonly string[] = ['UNKNOWN', 'FAILED'];
 
-/** @param reports where every report goes on to */
+/** @param reports receives every report */
 export function withOutcomeLog<Reports extends LaneReports>(reports: Reports, log: Logger): Reports {
   return {
     ...reports,
     resulted: (lane, result) => {
       reports.resulted(lane, result);
       const { commandKey, commandType, error, outcome, revision, settledBy, source } = result;
-      if (!TOLD.includes(outcome)) return;
+      if (!LOGGED.includes(outcome)) return;
       const code = error?.code ?? null;
       const place = { topic: source.topic, partition: source.partition, offset: String(source.offset) };
       log.info({

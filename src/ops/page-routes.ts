@@ -1,15 +1,15 @@
 /**
- * The page for people: static files, read once, served with a policy that allows nothing from elsewhere.
+ * The page for people: static files, read once, served with a policy that allows no content from other origins.
  *
- * The shell wants no token: it holds no data and asks for the token itself.
+ * The shell requires no token: it holds no data and asks for the token itself.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Route } from './http-server.ts';
 
-/** In the repository and in the image; a copy of the sources alone has none. */
+/** The repository and the image have them; a copy of the sources alone does not. */
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 
-/** Path to file. One list, so that nothing else of the folder is served. */
+/** Path to file. Only listed files are served. */
 const FILES = {
   '/': 'index.html',
   '/page/base.css': 'base.css',
@@ -38,7 +38,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** Own files alone, no inline code or style, no markup from texts, no frames, no forms that are sent. */
+/** Only our own files; no inline code or style, no markup from texts, no frames, no submitted forms. */
 const HEADERS = {
   'content-security-policy': [
     "default-src 'none'",
@@ -61,7 +61,7 @@ export function pageRoutes(): Route[] {
   return [...fileRoutes(), ...runbookRoutes()];
 }
 
-/** As text, for the page's links: they are read where the processor is, whatever else is out of reach. */
+/** Served as text for the page's links, so that runbooks are readable even if only the processor is reachable. */
 function runbookRoutes(): Route[] {
   if (!existsSync(RUNBOOKS)) return [];
   const files = readdirSync(RUNBOOKS).filter((file) => file.endsWith('.md'));

@@ -1,7 +1,7 @@
 /**
- * The state of this process as a page and the gauges show it: counts, ages, offsets and reasons. Pure.
+ * The state of this process for the page and the gauges: counts, ages, offsets and reasons. Pure.
  *
- * No keys, accounts, bodies or credentials (invariant I9). Offsets are texts, for JSON has no 64-bit integers; ages are
+ * No keys, accounts, bodies or credentials (invariant I9). Offsets are strings, because JSON has no 64-bit integers. Ages are
  * seconds; instants are ISO 8601.
  */
 import type { KafkaAccess } from '../producers/kafka-access.ts';
@@ -48,9 +48,9 @@ export interface ActivityState {
 export interface InputState {
   readonly topic: string;
   readonly name: InputName;
-  /** Null: no command topic. */
+  /** Null: not a command topic. */
   readonly command: CommandType | null;
-  /** Null when it is not known. */
+  /** Null: unknown. */
   readonly lagMessages: number | null;
   /** Null without lag. */
   readonly oldestSeconds: number | null;
@@ -58,9 +58,9 @@ export interface InputState {
   readonly cause: NotAdmittedCause | null;
   readonly problem: string | null;
   readonly position: string | null;
-  /** Behind a transaction that its publisher has not ended, and in no lag; 0 for an input that nobody else writes to. */
+  /** Messages behind a publisher's open transaction, which no lag counts; 0 for an input that only we write to. */
   readonly heldBackMessages: number;
-  /** How long readers have not got past it; null where nothing is held back. */
+  /** How long it has blocked readers; null if it holds nothing back. */
   readonly heldBackSeconds: number | null;
 }
 
@@ -71,9 +71,9 @@ export interface LaneState {
   /** Null while it is not open. */
   readonly openedAt: string | null;
   readonly unfinished: number;
-  /** How long it has had something to commit and committed nothing; null: it has nothing to commit, or is not open. */
+  /** How long it has committed nothing although it has something to commit; null: nothing to commit, or not open. */
   readonly uncommittedSeconds: number | null;
-  /** How long readers of the ledger have not got past a transaction that nobody has ended; null: nothing is held back. */
+  /** How long an open transaction has blocked readers of the ledger; null: it holds nothing back. */
   readonly ledgerHeldBackSeconds: number | null;
   readonly inputs: readonly InputState[];
 }
@@ -85,7 +85,7 @@ export interface UnfinishedState {
   readonly oldestSeconds: number;
 }
 
-/** Which of several deployments this is, so that nobody acts on another one's. */
+/** Identifies the deployment, so that no operator acts on the wrong one. */
 export interface Deployment {
   /** TOPIC_PREFIX. */
   readonly prefix: string;
@@ -94,31 +94,31 @@ export interface Deployment {
   readonly service: string;
   /** The machine's name; in Kubernetes the pod's. */
   readonly host: string;
-  /** What a person types before a command of the command line. */
+  /** The shell prefix that calls the command line. */
   readonly cli: string;
 }
 
-/** What others know, as it is shown. */
+/** Findings of other parts, copied as they are. */
 interface PassedOn {
   readonly deployment: Deployment;
-  /** How many may be under way at once, all operations. */
+  /** The limit of concurrent calls, all operations. */
   readonly callSlots: number;
-  /** Of `unfinished` of a lane. */
+  /** The limit of `unfinished` per lane. */
   readonly unfinishedMax: number;
   readonly ledger: LedgerState;
   readonly members: readonly MemberState[];
   readonly unknownResults: UnknownResultsState;
   readonly holds: readonly HoldState[];
-  /** Dead letters that nobody redrove or acknowledged, of all processes, as far as the topic's retention goes. */
+  /** Dead letters that no operator redrove or acknowledged, of all processes, within the topic's retention. */
   readonly openLetters: readonly OpenLetters[];
-  /** False: not yet, or they cannot be read now, and more may be open. */
+  /** False: reading has not finished, or fails, so more may be open. */
   readonly areLettersRead: boolean;
   /**
-   * Commands in Kafka in lanes that are not with this process, where there are any: by the offsets that the group has committed,
-   * which follow what is admitted by a second. Null while Kafka has not said.
+   * Commands in Kafka in lanes of other processes, if any. Computed from the group's committed offsets, which lag behind
+   * admission by a second. Null until Kafka has answered.
    */
   readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
-  /** What the process has done since its start. */
+  /** Totals since the process started. */
   readonly activity: ActivityState;
 }
 
@@ -127,19 +127,19 @@ export interface ProcessorState extends PassedOn, OldestUnanswered {
   readonly processId: string;
   readonly ready: boolean;
   readonly reasons: readonly string[];
-  /** Why Kafka refuses this process; null: it does not, as far as is known. */
+  /** Why Kafka refuses this process; null: no refusal is known. */
   readonly kafkaRefusal: KafkaRefusal['kind'] | null;
-  /** Why the schema registry cannot be used; null: it can, as far as is known. */
+  /** Why the schema registry cannot be used; null: no problem is known. */
   readonly registryFailure: RegistryFailure['kind'] | null;
   readonly isGroupConfirmed: boolean;
   readonly service: {
     readonly state: ServiceState['kind'];
     readonly reason: string | null;
-    /** To look at; null: none, the service itself does not answer, or it serves. */
+    /** The setting to check; null: the service does not answer, or it serves. */
     readonly setting: ServiceSetting | null;
     readonly since: string | null;
   };
-  /** `allowance` null: without limit. */
+  /** `allowance` null: unlimited. */
   readonly operations: readonly {
     readonly operation: CommandType;
     readonly breaker: BreakerStage;
@@ -149,7 +149,7 @@ export interface ProcessorState extends PassedOn, OldestUnanswered {
   }[];
   readonly lanesConfigured: number;
   readonly lanes: readonly LaneState[];
-  /** How old the partition ends are that lag is computed from. */
+  /** Age of the partition ends from which lag is computed. */
   readonly lagEndsAgeSeconds: number;
   readonly unfinished: readonly UnfinishedState[];
   readonly callsUnderWay: number;
@@ -164,13 +164,13 @@ export interface StateInputs extends PassedOn {
   readonly lanes: LaneSetStatus;
   readonly laneCount: number;
   readonly api: PaymentApiSnapshot;
-  /** Of an input of a lane; by lane and topic. */
+  /** By lane and topic. */
   readonly lagOf: (lane: number, topic: string) => InputLag;
   readonly endsAgeMs: number;
   readonly heldBackOf: (lane: number, topic: string) => HeldBack | null;
-  /** Null: nothing is held back. */
+  /** Null: it holds nothing back. */
   readonly ledgerHeldBackSinceMs: (lane: number) => number | null;
-  /** Null: it has nothing to commit. */
+  /** Null: nothing to commit. */
   readonly uncommittedSinceMs: (lane: number) => number | null;
 }
 

@@ -1,10 +1,10 @@
-/** Whether the schema registry can be used, looked at all the time, and the line of the log for each change. */
+/** Checks all the time whether the schema registry can be used, and logs each change. */
 import type { Logger } from 'pino';
 import type { RecordRegistry, RegistryFault } from 'payment-processor-contract/registry';
 import { isRegistryRefusal } from 'payment-processor-contract/registry-failure';
 import { AccessWatch } from './access-watch.ts';
 
-/** Owned by the process: begins with its start, so that readiness says what the start waits for. */
+/** The process owns it and starts it first, so that readiness can show that the start waits for the registry. */
 export function registryWatch(
   registry: Pick<RecordRegistry, 'fault'>,
   log: Pick<Logger, 'info' | 'warn' | 'error'>,
@@ -12,7 +12,7 @@ export function registryWatch(
   return new AccessWatch<RegistryFault | null>({
     allowed: null,
     ask: () => registry.fault(),
-    // Lanes wait for one schema each: what differs by that alone is the same cause, and no line of its own.
+    // Each lane may wait for another schema. Problems that differ only in the schema share one cause and one line.
     essenceOf: (fault) => fault?.failure.kind ?? null,
     onChange: (fault) => {
       const event = 'registry-access';

@@ -1,4 +1,4 @@
-/** What the HTTP endpoints answer. */
+/** The routes of the HTTP endpoints. */
 import type { CommandView } from '../store/command-view.ts';
 import { commandReply } from './command-state.ts';
 import { AFTER_HEADER, MEMBER_PATH } from './group/ask-member.ts';
@@ -15,16 +15,16 @@ import type { Timeline } from './timeline.ts';
 export interface RouteSources {
   readonly state: { readiness(): Readiness; read(): Promise<ProcessorState> };
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
-  /** What the ledger says of a key, whoever owns its lane. */
+  /** Looks a key up in the ledger, in any process's lane. */
   readonly command: (key: string) => CommandView;
   readonly history: Pick<History, 'samples'>;
   readonly timeline: Pick<Timeline, 'events'>;
   readonly group: Pick<GroupWatch, 'read' | 'history'>;
-  /** What other members show to be told of this one, where a token is set; null: it has told them no address. */
+  /** With a token set: the key that other members send to get this member's report; null: it reported no address to them. */
   readonly memberKey: () => string | null;
 }
 
-/** Health and the empty page are for everyone; all that tells of the work wants the token, if one is set. */
+/** Health and the empty page are public. Everything that shows the work requires the token, if one is set. */
 export function operationsRoutes({
   command,
   group,
@@ -35,7 +35,7 @@ export function operationsRoutes({
   timeline,
 }: RouteSources): Route[] {
   return [
-    // That it is answered at all says that the event loop turns.
+    // Any answer proves that the event loop runs.
     { path: '/health/live', isProtected: false, answer: () => jsonReply(200, { live: true }) },
     {
       path: '/health/ready',

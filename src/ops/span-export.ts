@@ -1,11 +1,11 @@
 /**
  * Spans made and exported by OpenTelemetry's SDK.
  *
- *   told of a command -> span plan -> sampled? -> queue (bounded; what does not fit is dropped) -> batches by OTLP over HTTP
- *   stop -> what is queued is exported, for a bounded time
+ *   command reported -> span plan -> sampled? -> queue (bounded; drops the overflow) -> batches by OTLP over HTTP
+ *   stop -> exports the queue, for a bounded time
  *
- * A collector that is slow or gone costs spans and a line of the log per minute, nothing else. Owns the provider, whose
- * batch processor owns queue, timer and connections. This is the only file that knows the SDK.
+ * A slow or missing collector costs spans and one log line per minute, nothing else. Owns the provider, whose batch processor
+ * owns queue, timer and connections. This is the only file that knows the SDK.
  */
 import {
   defaultTextMapGetter,
@@ -56,9 +56,9 @@ import {
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import type { SamplerChoice, Tracing, TracingOptions, TracingSettings } from './tracing-settings.ts';
 
-/** Of the end of a process, that its last spans are worth. */
+/** How long an ending process waits to export its last spans. */
 const STOP_MS_MAX = 2_000;
-/** Between lines of the log on exports that failed. */
+/** Interval between log lines about failed exports. */
 const FAILURE_LOG_MS = 60_000;
 
 const KINDS: Record<SpanRole, SpanKind> = {
@@ -68,9 +68,9 @@ const KINDS: Record<SpanRole, SpanKind> = {
   producer: SpanKind.PRODUCER,
 };
 
-/** Where a command's spans belong. */
+/** The trace and parent of a command's spans. */
 interface TracePlace {
-  /** Of the publisher; empty where the command came without a trace. */
+  /** From the publisher; empty if the command came without a trace. */
   readonly publisher: Context;
   readonly traceId: string;
   readonly admissionSpanId: string;
@@ -114,7 +114,7 @@ export function startSpanExport(settings: TracingSettings, { clock, config, log,
     // Clocks can be set back.
     span.end(Math.max(beganMs, endedMs));
   };
-  /** Below the admission's span, sampled as that one was, by whichever process. */
+  /** Below the admission's span, and sampled like it, whichever process made it. */
   const emitBelow = (command: TracedCommand, plan: SpanPlan): void => {
     const { admissionSpanId, publisher, traceId } = placeOf(command);
     const { decision } = sampler.shouldSample(publisher, traceId, plan.name, KINDS[plan.role], {}, []);
@@ -153,12 +153,12 @@ export function startSpanExport(settings: TracingSettings, { clock, config, log,
   };
 }
 
-/** Random ids, but where those of an admission are given. */
+/** Random ids, except for an admission, whose ids are given. */
 class GivenIds implements IdGenerator {
   readonly #random = new RandomIdGenerator();
   #given: Pick<TracePlace, 'traceId' | 'admissionSpanId'> | null = null;
 
-  /** @param start starts one span, at once */
+  /** @param start starts one span synchronously */
   during(place: Pick<TracePlace, 'traceId' | 'admissionSpanId'>, start: () => void): void {
     this.#given = place;
     try {
@@ -172,7 +172,7 @@ class GivenIds implements IdGenerator {
     return this.#given?.admissionSpanId ?? this.#random.generateSpanId();
   }
 
-  /** Asked for only where there is no parent. */
+  /** The SDK calls it only for a span without a parent. */
   generateTraceId(): string {
     return this.#given?.traceId ?? this.#random.generateTraceId();
   }
@@ -184,7 +184,7 @@ function samplerOf({ isParentBased, ratio }: SamplerChoice): Sampler {
   return isParentBased ? new ParentBasedSampler({ root: own }) : own;
 }
 
-/** The first failure at once, then one line per minute with the number of those between. */
+/** Logs the first failure at once, then one line per minute with the number in between. */
 function failureLog(log: TracingOptions['log'], monotonicMs: () => number): (error: unknown) => void {
   let saidMs = -Infinity;
   let unsaid = 0;
@@ -199,9 +199,9 @@ function failureLog(log: TracingOptions['log'], monotonicMs: () => number): (err
   };
 }
 
-/** What the SDK says of itself: spans dropped, settings passed over. */
+/** The SDK's own diagnostics: dropped spans, ignored settings. */
 function diagnosticsTo(failed: (error: unknown) => void): DiagLogger {
-  // A component's name comes first, then what it says; objects may be of any size and content.
+  // The component's name and its message are strings. Other arguments may be of any size and content.
   const say = (...parts: unknown[]): void => failed(parts.filter((part) => typeof part === 'string').join(' '));
   const nothing = (): void => undefined;
   return { error: say, warn: say, info: nothing, debug: nothing, verbose: nothing };

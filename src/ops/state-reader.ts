@@ -1,6 +1,6 @@
 /**
- * Reads the state of this process from those who have it. Remembers per input where its lane stood last and since when
- * lag has been seen there, as much as there are lanes and topics.
+ * Reads the state of this process from its parts. Remembers per input the lane's last position and since when it has lag
+ * there; bounded by lanes and topics.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -29,20 +29,20 @@ export interface StateReaderOptions {
   readonly deployment: Deployment;
   readonly lanes: OffsetSource & { status(): LaneSetStatus; ledger(): LedgerStatus };
   readonly api: Pick<PaymentApi, 'snapshot'>;
-  /** What the start waits for; null: nothing, or it is over. */
+  /** What the start waits for; null: nothing, or it has finished. */
   readonly starting: () => StartWait | null;
-  /** At once: what was found last. */
+  /** Returns the latest finding at once. */
   readonly kafkaAccess: () => KafkaAccess;
-  /** At once: what was found last. */
+  /** Returns the latest finding at once. */
   readonly registryFault: () => RegistryFault | null;
   readonly isDraining: () => boolean;
   readonly topics: TopicNames;
   /** Command types that this process serves. */
   readonly commandTypes: readonly CommandType[];
   readonly laneCount: number;
-  /** Calls under way at once, at most. */
+  /** The limit of concurrent calls. */
   readonly callSlots: number;
-  /** Admitted commands without a result that a lane holds at most. */
+  /** The limit of admitted commands without a result per lane. */
   readonly unfinishedMax: number;
   readonly activity: Pick<Activity, 'state'>;
   readonly letters: Pick<DeadLetterWatch, 'isRead' | 'open'>;
@@ -60,7 +60,7 @@ export class StateReader {
   readonly #options: StateReaderOptions;
   readonly #ends: TopicEnds;
   readonly #memory = new Map<string, InputMemory>();
-  /** In the ledger, by lane. */
+  /** Blocked readers of the ledger, by lane. */
   readonly #ledgerHeldBack = new Map<number, HeldBack>();
   /** Since when a lane has had something to commit; by lane. */
   readonly #uncommitted = new Map<number, number>();
@@ -82,7 +82,7 @@ export class StateReader {
     this.#ends = new TopicEnds(lanes, asked, clock);
   }
 
-  /** At once: asks nobody outside the process. */
+  /** Synchronous: asks no other process. */
   readiness(): Readiness {
     const { api, commandTypes, isDraining, kafkaAccess, lanes, registryFault, starting } = this.#options;
     return readiness({
@@ -96,7 +96,7 @@ export class StateReader {
     });
   }
 
-  /** Settles within about a second, whatever Kafka does; never rejects for it. */
+  /** Settles within about a second, even if Kafka does not answer; a Kafka failure never rejects it. */
   async read(): Promise<ProcessorState> {
     const known = await this.#ends.latest();
     const { activity, api, callSlots, clock, laneCount, lanes, letters, topics, unfinishedMax } = this.#options;
@@ -149,12 +149,12 @@ export class StateReader {
         seen.add(name);
       }
     }
-    // What another process owns by now is stale when it comes back.
+    // Lanes that moved to another process would be stale when they come back.
     for (const name of this.#memory.keys()) if (!seen.has(name)) this.#memory.delete(name);
     return this.#memory;
   }
 
-  /** By lane, of whichever process: whoever takes it over cannot read it. */
+  /** All lanes, not only our own: an open transaction keeps any next owner from reading the ledger. */
   #forgottenInLedger(known: KnownTopicEnds, nowMs: number): ReadonlyMap<number, HeldBack> {
     const answer = known.topics.get(this.#options.topics.ledger);
     for (const lane of answer?.ends.keys() ?? []) {

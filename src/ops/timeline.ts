@@ -1,6 +1,6 @@
 /**
- * What changed in this process, as a person would say it: lanes that it took or handed on, breakers and the payment
- * service, decisions of operators. In memory, bounded; a process that starts knows of nothing earlier. No keys, no accounts.
+ * Recent changes in this process, in words: lanes that it took or gave up, breakers and the payment service, operators'
+ * decisions. In memory, bounded; a restart forgets them. No keys, no accounts.
  */
 import type { ApiLog } from '../api/breaker-log.ts';
 import type { LaneReports } from '../lanes/reports.ts';
@@ -10,15 +10,15 @@ import type { ProcessorState } from './processor-state.ts';
 
 export const EVENTS_MAX = 200;
 export const EVENTS_AGE_MAX_MS = 24 * 3_600_000;
-/** An operator's name is as long as they made it. */
+/** Operators choose their names, of any length. */
 const NAME_CHARACTERS_MAX = 80;
-/** A refused one may be any text. */
+/** A refused decision may be any text. */
 const DECISION_CHARACTERS_MAX = 20;
 
 export type EventKind = 'lanes' | 'breaker' | 'service' | 'decision' | 'member';
 
 export interface TimelineEvent {
-  /** Of this process, ascending. */
+  /** Number within this process, ascending. */
   readonly number: number;
   readonly at: string;
   readonly kind: EventKind;
@@ -48,7 +48,7 @@ export class Timeline {
     return this.#events.filter(({ at }) => Date.parse(at) >= fromMs);
   }
 
-  /** Told of a state now and then: which lanes came and went since the last. */
+  /** Called with the state from time to time; notes the lanes that came and went since the previous call. */
   seen({ lanes }: Pick<ProcessorState, 'lanes'>): void {
     const now = lanes.map(({ lane }) => lane);
     const gained = now.filter((lane) => !this.#lanes.includes(lane));
@@ -61,7 +61,7 @@ export class Timeline {
     if (parts.length > 0) this.note('lanes', `${parts.join(' and ')}; now has ${laneRangesInWords(now)}`);
   }
 
-  /** @returns a log of the payment API whose openings and closings of breakers are noted, and the service's being held */
+  /** @returns a log for the payment API that also notes when a breaker opens or closes, and when the service is held */
   withApiLog(log: ApiLog): ApiLog {
     return (level, event, fields) => {
       log(level, event, fields);
@@ -80,7 +80,7 @@ export class Timeline {
     };
   }
 
-  /** @param reports where every report goes on to */
+  /** @param reports receives every report */
   withReports<Reports extends LaneReports>(reports: Reports): Reports {
     return {
       ...reports,

@@ -1,56 +1,56 @@
 /**
- * Where the inputs' partitions end, asked of the broker now and then and remembered.
+ * Asks the broker from time to time where the inputs' partitions end, and remembers the answers.
  *
- * Stages of a request: begun -> answered, failed, or given up. One is under way at a time; a scrape waits for it up to a
- * deadline and is served what was known last, so that a Kafka that hangs never hangs a scrape.
+ * Stages of a request: begun -> answered, failed, or given up. One is under way at a time. A scrape waits for it up to a
+ * deadline and then gets the last known values, so that a hanging Kafka never hangs a scrape.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { GroupProcess } from '../consumers/group-processes.ts';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 
-/** Scrapes of several tools come close together; the broker is asked once for all. */
+/** Scrapes of several tools come close together and share one request to the broker. */
 const FRESH_FOR_MS = 2_000;
-/** What a scrape waits for the broker, well below the timeout of a scraper. */
+/** How long a scrape waits for the broker, well below a scraper's timeout. */
 const ANSWER_WAIT_MAX_MS = 1_000;
-/** A question that gets no answer is given up, so that the next can be asked. */
+/** After this time a request is given up, so that the next can start. */
 const GIVE_UP_MS = 30_000;
 
 /** Asks the broker; may reject, may hang. */
 export interface OffsetSource {
   /** First and next offset of each partition. */
   topicEnds(topic: string): Promise<ReadonlyMap<number, PartitionOffsets>>;
-  /** Next offset of each partition, of records that readers may not have yet as well. */
+  /** Next offset of each partition, including records that readers cannot read yet. */
   highWatermarks?(topic: string): Promise<ReadonlyMap<number, bigint>>;
-  /** The group's committed offsets, for lanes that do not know their position. */
+  /** The group's committed offsets, for lanes with an unknown position. */
   committedOffsets?(topic: string): Promise<ReadonlyMap<number, bigint>>;
   groupMembers?(): Promise<readonly GroupProcess[]>;
 }
 
 export interface TopicAnswer {
   readonly ends: ReadonlyMap<number, PartitionOffsets>;
-  /** Asked before the ends; null when it was not. */
+  /** Asked before the ends; null: not asked. */
   readonly highWatermarks: ReadonlyMap<number, bigint> | null;
-  /** Null when it cannot be asked for. */
+  /** Null: the request failed. */
   readonly committed: ReadonlyMap<number, bigint> | null;
 }
 
 export interface KnownTopicEnds {
   readonly topics: ReadonlyMap<string, TopicAnswer>;
-  /** Null while they are not known. */
+  /** Null until they are known. */
   readonly members: readonly GroupProcess[] | null;
-  /** Since the broker was asked; since this object was made when it has never answered. */
+  /** Since the broker last answered; before its first answer, since this object was made. */
   readonly ageMs: number;
 }
 
 export interface AskedTopics {
-  /** Others write to them, perhaps in transactions. */
+  /** Topics that others write to, perhaps in transactions. */
   readonly published: readonly string[];
-  /** The group reads them, too, and nobody else writes to them. */
+  /** Topics that the group reads and only we write to. */
   readonly internal: readonly string[];
-  /** Of these the ends are wanted alone, and how far they are written. */
+  /** Topics of which we need only the ends and the high watermarks. */
   readonly others: readonly string[];
-  /** Of these, too, and for people alone: what else is known does not hang on them. */
+  /** Topics whose ends only people need: if asking for them fails, the other answers still count. */
   readonly forPeople: readonly string[];
 }
 
@@ -70,7 +70,7 @@ export class TopicEnds {
     this.#knownAtMs = clock.monotonicMs();
   }
 
-  /** Never rejects; settles within the deadline with what is known by then. */
+  /** Never rejects; settles within the deadline with the values known by then. */
   async latest(): Promise<KnownTopicEnds> {
     const nowMs = this.#clock.monotonicMs();
     if (!this.#hasAnswered || nowMs - this.#knownAtMs >= FRESH_FOR_MS) {
@@ -92,7 +92,7 @@ export class TopicEnds {
         this.#asking = null;
       },
       () => {
-        // The age of what is known tells; the client of Kafka logs why.
+        // The age of the ends shows the failure; the Kafka client logs the cause.
         if (this.#asking === asking) this.#asking = null;
       },
     );
@@ -112,11 +112,11 @@ export class TopicEnds {
       async (topic) => (await source.committedOffsets?.(topic)) ?? null,
     );
     const [members, highs, committed, ends] = await Promise.all([
-      // Of use to people alone: lag must not hang on it.
+      // Only people need it: lag must not depend on it.
       source.groupMembers?.().catch(() => null) ?? null,
       highWatermarks,
       groupOffsets,
-      // Last: what comes in between must not look as if readers could not have it, or as if the topic were another.
+      // Asked last: records that arrive in between must not look blocked, nor the topic look recreated.
       Promise.all([highWatermarks, groupOffsets]).then(() =>
         eachOf([...published, ...internal, ...others, ...forPeople], (topic) => {
           const answer = source.topicEnds(topic);
@@ -133,7 +133,7 @@ export class TopicEnds {
   }
 }
 
-/** Asks of each in the same turn, so that one request may carry all. */
+/** Asks for all in the same turn, so that one request may carry them. */
 async function eachOf<Answer>(
   topics: readonly string[],
   ask: (topic: string) => Promise<Answer>,

@@ -1,9 +1,9 @@
 /**
  * The `OTEL_*` variables that decide whether and how spans are exported, as OpenTelemetry's specification has them. Pure.
  *
- * Read here: what the SDK's packages do not read themselves. Endpoint, headers, timeout, compression and certificates
- * of the exporter, service name and resource attributes are read by them. What cannot be used is told and passed over,
- * for payments do not depend on it: a wrong endpoint or protocol turns tracing off, anything else takes its default.
+ * This file reads the variables that the SDK's packages do not read. They read the exporter's endpoint, headers, timeout,
+ * compression and certificates, the service name and resource attributes. An unusable value is reported and ignored, because
+ * payments do not depend on tracing: a wrong endpoint or protocol turns tracing off, anything else takes its default.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -12,9 +12,9 @@ import type { CommandTraces } from '../lanes/command-traces.ts';
 import type { TopicNames } from 'payment-processor-contract/topics';
 
 export interface Tracing {
-  /** For lanes and calls. */
+  /** Receives the reports of lanes and calls. */
   readonly traces: CommandTraces;
-  /** Exports what is left, for a bounded time. Never rejects. */
+  /** Exports the remaining spans, for a bounded time. Never rejects. */
   stop(): Promise<void>;
 }
 
@@ -28,16 +28,16 @@ export interface TracingOptions {
 export type ExportProtocol = 'http/protobuf' | 'http/json';
 
 export interface SamplerChoice {
-  /** Whether a command's own trace goes by the publisher's decision. */
+  /** Whether the publisher's sampling decision applies to a command's trace. */
   readonly isParentBased: boolean;
-  /** Share of traces, 0 to 1, where nobody has decided. */
+  /** Share of traces, 0 to 1, if the publisher has not decided. */
   readonly ratio: number;
 }
 
 export interface TracingSettings {
   readonly protocol: ExportProtocol;
   readonly sampler: SamplerChoice;
-  /** Spans that wait for their export; further ones are dropped. */
+  /** Spans that wait for export; further ones are dropped. */
   readonly queueMax: number;
   readonly batchMax: number;
   readonly delayMs: number;
@@ -47,11 +47,11 @@ export interface TracingSettings {
 /** @param settings null: off */
 export interface TracingChoice {
   readonly settings: TracingSettings | null;
-  /** What was passed over, by variable. */
+  /** The ignored values, by variable. */
   readonly problems: readonly string[];
 }
 
-/** 10 MB or so: tracing must not take the memory of payments. */
+/** About 10 MB: tracing must not take memory from payments. */
 const QUEUE_MAX = 20_000;
 const DELAY_MS_MAX = 600_000;
 const EXPORT_TIMEOUT_MS_MAX = 120_000;

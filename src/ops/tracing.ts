@@ -10,7 +10,7 @@ const OFF: Tracing = {
   stop: async () => undefined,
 };
 
-/** Never rejects: payments do not wait for tracing, whatever is wrong with it. */
+/** Never rejects: a fault in tracing must not stop payments. */
 export async function openTracing(environment: Environment, options: TracingOptions): Promise<Tracing> {
   const { log } = options;
   const { problems, settings } = readTracingSettings(environment);

@@ -1,13 +1,13 @@
 /**
- * Whether an open lane stands still: it has something to commit and commits nothing. Pure.
+ * Detects a stalled lane: it is open and has something to commit, but commits nothing. Pure.
  *
- * Something to commit is a transaction that has begun to gather, or messages that nothing keeps it from admitting; not
- * a call that is waited for, nor what a breaker, a limit or a full lane holds up.
+ * Something to commit means a transaction in progress, or messages that the lane could admit. A pending call does not count,
+ * nor work that a breaker, a limit or a full lane holds back.
  */
 import type { LaneStatus } from '../lanes/lane-status.ts';
 import type { InputLag } from './lag.ts';
 
-/** @returns since when, or null: it has nothing to commit */
+/** @returns since when; null: nothing to commit */
 export function uncommittedSinceMs(
   lane: LaneStatus,
   lags: readonly InputLag[],
@@ -17,6 +17,6 @@ export function uncommittedSinceMs(
   if (lane.stage !== 'open') return null;
   const isAdmitting = lags.some(({ cause }) => cause === 'catching-up');
   if (lane.isIdle && !isAdmitting) return null;
-  // What came after a quiet hour has not waited for an hour.
+  // A message that arrives after a quiet hour has not waited for an hour.
   return Math.min(nowMs, Math.max(lastKnownMs ?? nowMs, lane.committedMs));
 }

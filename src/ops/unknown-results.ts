@@ -1,7 +1,7 @@
 /**
- * Results UNKNOWN that wait for an operator's decision, as the ledger has them: of this process's lanes for the metrics, so
- * that sums over all processes are right, and of all lanes for people, for any member knows them all. Pure. Keys are
- * shown as hashes alone (invariant I9).
+ * UNKNOWN results in the ledger that wait for an operator's decision. Metrics count this process's lanes, so that sums over
+ * all processes are right; people see all lanes, because every member knows them. Keys appear only as hashes (invariant I9).
+ * Pure.
  */
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import type { UnknownResults } from '../store/ledger-index.ts';
@@ -24,15 +24,15 @@ export interface WaitingUnknown {
 export interface UnknownResultsState {
   /** All lanes. */
   readonly waiting: number;
-  /** Null when none waits. */
+  /** Null: none waits. */
   readonly oldestSeconds: number | null;
   /** The oldest of all lanes, oldest first. */
   readonly listed: readonly WaitingUnknown[];
-  /** Of this process's lanes, commands that have any. */
+  /** This process's lanes; only commands that have any. */
   readonly ofOwnLanes: readonly UnknownGroup[];
 }
 
-/** @param ownLanes those of this process */
+/** @param ownLanes lanes of this process */
 export function unknownResults(
   ledger: LedgerStatus,
   ownLanes: ReadonlySet<number>,
@@ -65,7 +65,7 @@ function groupsOf(unknown: readonly UnknownResults[], nowMs: number): UnknownGro
   });
 }
 
-/** Instants are of whoever wrote the result; one ahead of our clock is no negative age. */
+/** The writing process's clock set the instant. If it is ahead of ours, the age is 0, not negative. */
 function ageSeconds(sinceMs: number, nowMs: number): number {
   return Math.max(0, nowMs - sinceMs) / 1000;
 }

@@ -109,7 +109,7 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('healthy-dark');
   });
 
-  it('SANDBOX_COMMANDS is off: says that nobody reads the commands of the sandbox', async () => {
+  it("SANDBOX_COMMANDS is off: says that the sandbox's commands are not read", async () => {
     processor = healthy();
     for (const lane of processor.lanes.lanes.keys()) {
       const { inputs } = processor.lane();
@@ -119,7 +119,7 @@ describe('the page tells the state of the processor', () => {
     await processor.live(12);
     const opened = await shown();
     const rows = opened.page.locator('#commands tbody tr', { hasText: 'simulate-uma-receive' });
-    expect(await rows.allInnerTexts()).toEqual([expect.stringContaining('nobody reads it: SANDBOX_COMMANDS is off')]);
+    expect(await rows.allInnerTexts()).toEqual([expect.stringContaining('not read: SANDBOX_COMMANDS is off')]);
     await expectClean(opened);
   });
 

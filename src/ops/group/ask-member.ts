@@ -1,8 +1,8 @@
 /**
  * Asks another member for its report: one GET of one path, on a connection of its own, bounded in time and bytes.
  *
- * The address was written by whoever joined the group, so nothing is followed (undici follows no redirect unless told to), the token stays here (`member-key.ts`), and of the
- * answer nothing is used or shown but a report of the very process that was meant.
+ * Any client that joined the group may have written the address. So we follow no redirect (undici's default), keep the token
+ * here (`member-key.ts`), and use only a report of the very process that we asked.
  */
 import { Client, errors } from 'undici';
 import { processName } from '../../consumers/group-processes.ts';
@@ -10,11 +10,11 @@ import { memberKey } from './member-key.ts';
 import { readMemberReport, type MemberReport } from './member-report.ts';
 
 export const MEMBER_PATH = '/api/member';
-/** From when on samples and events are wanted: an instant of the member's own clock. */
+/** Asks for samples and events from this instant on, by the member's own clock. */
 export const AFTER_HEADER = 'report-after';
-/** Of a network that is well it needs a few; a member answers within a second even where Kafka does not. */
+/** A healthy network takes a few ms. A member answers within a second even if Kafka does not. */
 const TIMEOUT_MS = 1_500;
-/** A thousand lanes with all their inputs are half of it. */
+/** A thousand lanes with all their inputs take half of it. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
 export interface MemberQuestion {
@@ -63,7 +63,7 @@ async function ask(client: Client, question: MemberQuestion, signal: AbortSignal
     signal,
   });
   if (statusCode === 401) return fault('token-refused');
-  // What the endpoints say when an answer takes them too long.
+  // The endpoints' own timeout.
   if (statusCode === 503) return fault('timed-out');
   if (statusCode !== 200) return fault('not-a-report');
   const report = readMemberReport(await body.text());

@@ -1,24 +1,24 @@
 /**
- * The samples of all members as one history: counts added up, ages the oldest, percentiles the highest of any member, for
- * percentiles of parts make none of the whole. Pure.
+ * The samples of all members as one history: sums of counts, the oldest ages, the highest percentiles, because percentiles
+ * cannot be summed. Pure.
  *
- * Samples are put together by the five seconds of the wall clock that they were made in; members make theirs at its
- * beginning. Clocks that differ by more than that shift a member's line, and nothing else.
+ * Samples are merged by their five seconds of the wall clock; members sample at the beginning of each. A clock that is
+ * further off only shifts that member's line.
  */
 import { SAMPLE_INTERVAL_MS, type Sample } from '../history.ts';
 import type { MemberSample } from './member-report.ts';
 import { sum } from './sums.ts';
 
 const HISTORY_MS = 15 * 60_000;
-/** Until then the answers of slower members may be under way. */
+/** Until then, answers of slower members may still be under way. */
 const COMPLETE_AFTER_MS = 2 * SAMPLE_INTERVAL_MS;
 
 export interface GroupSample extends Sample {
-  /** How many members' samples it is made of. */
+  /** The number of members it was merged from. */
   readonly members: number;
 }
 
-/** @param members the samples of each, oldest first; @param nowMs of the wall clock @returns oldest first */
+/** @param members the samples of each, oldest first; @param nowMs by the wall clock @returns oldest first */
 export function groupHistory(members: readonly (readonly MemberSample[])[], nowMs: number): GroupSample[] {
   const bySlot = members.map((samples) => Map.groupBy(samples, slotOf));
   const slots = new Set(bySlot.flatMap((known) => [...known.keys()]));
@@ -39,7 +39,7 @@ function slotOf({ at }: MemberSample): number {
 function sampleOf(slot: number, bySlot: readonly ReadonlyMap<number, readonly MemberSample[]>[]): GroupSample {
   const here = bySlot.map((known) => known.get(slot) ?? []);
   const made = here.flat();
-  // A sample that came a little late or early: where the member stood is what it was.
+  // If a sample came slightly late or early, use the member's previous one.
   const standing = bySlot.flatMap((known, index) => here[index]?.at(-1) ?? known.get(slot - 1)?.at(-1) ?? []);
   const lags = standing.map(({ lagMessages }) => lagMessages).filter((messages) => messages !== null);
   return {

@@ -1,30 +1,30 @@
 /** The members of the group as the page lists them, each with its own figures. Pure. */
 import { isCounted, type KnownMember } from './known-member.ts';
 import { RELEASE } from '../release.ts';
-import { untoldParts, type MemberFigures } from './member-report.ts';
+import { unreportedParts, type MemberFigures } from './member-report.ts';
 import { sum } from './sums.ts';
 
-/** How long not being ready is part of a start. */
+/** A process that is not ready counts as starting for this long after its start. */
 const START_MS = 60_000;
 
 type Known = 'process' | 'isThis' | 'standing' | 'host' | 'address' | 'assigned' | 'owned' | 'ownedSince' | 'release';
 
 export interface GroupMember extends Pick<KnownMember, Known> {
   readonly goneSince: string | null;
-  /** Part of the sums. */
+  /** Its figures are part of the group's sums. */
   readonly isCounted: boolean;
   readonly fault: NonNullable<KnownMember['fault']>['kind'] | null;
   readonly faultSince: string | null;
-  /** When it told its figures, by the clock of the process that shows them. */
+  /** When its report arrived, by the clock of the process that shows it. */
   readonly answeredAt: string | null;
-  /** It tells another release than that of the process that shows it, or not all. */
+  /** It reports another release than the process that shows it, or does not report everything. */
   readonly isOtherRelease: boolean;
-  /** Parts that it does not tell. */
+  /** Parts that it does not report. */
   readonly untold: readonly string[];
   readonly figures: GroupMemberFigures | null;
 }
 
-/** As it told them last. Null: it does not tell that. */
+/** From its latest report. Null: not reported. */
 export interface GroupMemberFigures {
   readonly ready: boolean;
   readonly isStarting: boolean;
@@ -33,7 +33,7 @@ export interface GroupMemberFigures {
   readonly startedAt: string | null;
   readonly lanes: readonly number[];
   readonly lanesOpen: number;
-  /** Commands in Kafka, of its lanes; null while it does not know of any. */
+  /** Commands waiting in Kafka for its lanes; null: unknown. */
   readonly waiting: number | null;
   readonly oldestSeconds: number | null;
   readonly unfinished: number | null;
@@ -43,14 +43,14 @@ export interface GroupMemberFigures {
   readonly restoreSeconds: number | null;
 }
 
-/** This one, then those that are there, then those that are gone, the last one first. */
+/** This member first, then present ones, then those that left, the most recent first. */
 export function groupMembers(members: readonly KnownMember[], nowMs: number): GroupMember[] {
   const rank = ({ goneSinceMs, isThis, process, standing }: KnownMember): string =>
     standing === 'gone' && !isThis ? `2 ${String(1e15 - (goneSinceMs ?? 0))}` : `${isThis ? 0 : 1} ${process}`;
   const sorted = members.toSorted((left, right) => (rank(left) < rank(right) ? -1 : 1));
   return sorted.map((member) => {
     const { answeredMs, fault, figures, goneSinceMs, release, ...known } = member;
-    const untold = figures === null ? [] : untoldParts(figures);
+    const untold = figures === null ? [] : unreportedParts(figures);
     return {
       ...known,
       goneSince: instant(goneSinceMs),
@@ -72,25 +72,25 @@ export function isStarting({ activity, at, lanes, ready, service }: MemberFigure
   return Date.parse(at) - Date.parse(activity.startedAt) < START_MS && service?.state !== 'held' && !hasStopped;
 }
 
-function figuresOf(told: MemberFigures): GroupMemberFigures {
-  const inputs = told.lanes.flatMap(({ inputs }) => inputs).filter(({ command }) => command !== null);
+function figuresOf(report: MemberFigures): GroupMemberFigures {
+  const inputs = report.lanes.flatMap(({ inputs }) => inputs).filter(({ command }) => command !== null);
   const lags = inputs.map(({ lagMessages }) => lagMessages).filter((messages) => messages !== null);
-  const ages = Object.values(told.oldestUnansweredSeconds ?? {}).filter((seconds) => seconds !== null);
+  const ages = Object.values(report.oldestUnansweredSeconds ?? {}).filter((seconds) => seconds !== null);
   return {
-    ready: told.ready,
-    isStarting: isStarting(told),
-    reasons: told.reasons,
-    isGroupConfirmed: told.isGroupConfirmed,
-    startedAt: told.activity?.startedAt ?? null,
-    lanes: told.lanes.map(({ lane }) => lane),
-    lanesOpen: told.lanes.filter(({ stage }) => stage === 'open').length,
+    ready: report.ready,
+    isStarting: isStarting(report),
+    reasons: report.reasons,
+    isGroupConfirmed: report.isGroupConfirmed,
+    startedAt: report.activity?.startedAt ?? null,
+    lanes: report.lanes.map(({ lane }) => lane),
+    lanesOpen: report.lanes.filter(({ stage }) => stage === 'open').length,
     waiting: inputs.length > 0 && lags.length === 0 ? null : sum(lags),
     oldestSeconds: ages.length === 0 ? null : Math.max(...ages),
-    unfinished: told.unfinished === null ? null : sum(told.unfinished.map(({ count }) => count)),
-    callsUnderWay: told.callsUnderWay,
-    callSlots: told.callSlots,
-    ledgerBehindRecords: told.ledger?.behindRecords ?? null,
-    restoreSeconds: told.ledger?.restore?.isUnderWay === true ? told.ledger.restore.seconds : null,
+    unfinished: report.unfinished === null ? null : sum(report.unfinished.map(({ count }) => count)),
+    callsUnderWay: report.callsUnderWay,
+    callSlots: report.callSlots,
+    ledgerBehindRecords: report.ledger?.behindRecords ?? null,
+    restoreSeconds: report.ledger?.restore?.isUnderWay === true ? report.ledger.restore.seconds : null,
   };
 }
 

@@ -16,7 +16,7 @@ import { activityOf, breakersOf, oldestOf, serviceOf, sum, unfinishedOf, type Gr
 
 export type GroupLane = MemberFigures['lanes'][number] & { readonly process: string };
 
-export interface UntoldLane {
+export interface UnreportedLane {
   readonly lane: number;
   readonly process: string | null;
   /** Commands in Kafka, by the group's offsets; null until Kafka has answered. */
@@ -49,7 +49,7 @@ export interface GroupState {
   /** Lanes of members that answer, ascending. */
   readonly lanes: readonly GroupLane[];
   /** Lanes that no answering member reports, with their owner as far as known. */
-  readonly untoldLanes: readonly UntoldLane[];
+  readonly untoldLanes: readonly UnreportedLane[];
   readonly service: ReturnType<typeof serviceOf>;
   readonly operations: ReturnType<typeof breakersOf>;
   readonly unfinished: ReturnType<typeof unfinishedOf>;
@@ -81,35 +81,35 @@ export interface GroupInputs {
 
 export function groupState({ members, nowMs, own, timeline }: GroupInputs): GroupState {
   const heard = members.filter((member) => isCounted(member, nowMs));
-  const told = heard.map(({ figures }) => figures);
+  const reports = heard.map(({ figures }) => figures);
   const lanes = lanesOf(heard, own.ledger.owners);
-  const upToDate = leastBehind(told, own);
+  const upToDate = leastBehind(reports, own);
   return {
     at: own.at,
     deployment: own.deployment,
     processId: own.processId,
     startedAt: own.activity.startedAt,
-    ready: told.every(({ ready }) => ready),
-    isStarting: told.every((figures) => isStarting(figures)),
+    ready: reports.every(({ ready }) => ready),
+    isStarting: reports.every((figures) => isStarting(figures)),
     reasons: reasonsOf(heard),
     members: groupMembers(members, nowMs),
     isGroupKnown: own.members.some(({ standing }) => standing === 'member'),
     lanesConfigured: own.lanesConfigured,
     lanes,
-    untoldLanes: untoldLanes(lanes, own, members),
+    untoldLanes: unreportedLanes(lanes, own, members),
     service: serviceOf(heard),
     operations: breakersOf(heard),
-    unfinished: unfinishedOf(told),
-    oldestUnansweredSeconds: oldestOf(told),
-    callsUnderWay: sum(told.map(({ callsUnderWay }) => callsUnderWay ?? 0)),
-    callSlots: sum(told.map(({ callSlots }) => callSlots ?? 0)),
-    lagEndsAgeSeconds: Math.max(...told.map(({ lagEndsAgeSeconds }) => lagEndsAgeSeconds ?? 0)),
+    unfinished: unfinishedOf(reports),
+    oldestUnansweredSeconds: oldestOf(reports),
+    callsUnderWay: sum(reports.map(({ callsUnderWay }) => callsUnderWay ?? 0)),
+    callSlots: sum(reports.map(({ callSlots }) => callSlots ?? 0)),
+    lagEndsAgeSeconds: Math.max(...reports.map(({ lagEndsAgeSeconds }) => lagEndsAgeSeconds ?? 0)),
     keysRemembered: upToDate.keysRemembered ?? own.keysRemembered,
     unknownResults: upToDate.unknownResults ?? own.unknownResults,
     holds: own.holds,
     openLetters: own.openLetters,
     areLettersRead: own.areLettersRead,
-    activity: activityOf(told),
+    activity: activityOf(reports),
     timeline,
   };
 }
@@ -131,17 +131,17 @@ function lanesOf(
   return [...found.values()].map(({ lane }) => lane).sort((left, right) => left.lane - right.lane);
 }
 
-function untoldLanes(
-  told: readonly GroupLane[],
+function unreportedLanes(
+  reported: readonly GroupLane[],
   own: ProcessorState,
   members: readonly KnownMember[],
 ): GroupState['untoldLanes'] {
-  const known = new Set(told.map(({ lane }) => lane));
+  const known = new Set(reported.map(({ lane }) => lane));
   const missing = Array.from({ length: own.lanesConfigured }, (_, lane) => lane).filter((lane) => !known.has(lane));
   return missing.map((lane) => {
     const assigned = members.find((member) => member.standing === 'member' && member.assigned.includes(lane));
     const owner = members.find((member) => member.owned.includes(lane));
-    const last = members.find((member) => member.figures?.lanes.some((told) => told.lane === lane));
+    const last = members.find((member) => member.figures?.lanes.some((reported) => reported.lane === lane));
     const waiting = own.waitingElsewhere?.filter((each) => each.lane === lane) ?? null;
     return { lane, process: (assigned ?? owner ?? last)?.process ?? null, waiting };
   });
@@ -157,8 +157,8 @@ function reasonsOf(heard: readonly (KnownMember & { figures: MemberFigures })[])
 }
 
 /** The figures whose copy of the ledger is the least behind; this process's if no other is better. */
-function leastBehind(told: readonly MemberFigures[], own: MemberFigures): MemberFigures {
+function leastBehind(reports: readonly MemberFigures[], own: MemberFigures): MemberFigures {
   const behind = (figures: MemberFigures): number =>
     figures.unknownResults === null ? Infinity : (figures.ledger?.behindRecords ?? Infinity);
-  return told.reduce((best, figures) => (behind(figures) < behind(best) ? figures : best), own);
+  return reports.reduce((best, figures) => (behind(figures) < behind(best) ? figures : best), own);
 }

@@ -26,7 +26,7 @@ const ASK_INTERVAL_MS = 5_000;
 const FRESH_FOR_MS = 1_500;
 /** How long a viewer waits for the other members, besides its own process's state; the endpoints answer within 5 s. */
 const ANSWERS_WAIT_MAX_MS = 2_000;
-/** Concurrent questions. With a hundred hanging members a round takes ten seconds; viewers meanwhile get what is known. */
+/** Concurrent questions. With a hundred hanging members a round takes ten seconds; meanwhile viewers get the known state. */
 const ASKED_AT_ONCE_MAX = 16;
 /** More than any real group, which has at most one useful member per lane. */
 const MEMBERS_MAX = 200;
@@ -35,7 +35,7 @@ const GONE_MAX = 20;
 const GONE_MS_MAX = 3_600_000;
 const SAMPLES_MAX = 180;
 /** A single late answer is not an event. */
-const SILENCE_TOLD_MS = 5_000;
+const SILENCE_NOTED_MS = 5_000;
 /** The form of our processes' names in the group. */
 const PROCESS_PATTERN = /^(?:[\w.-]+\.)?[0-9a-f]{8}$/;
 
@@ -80,7 +80,7 @@ export class GroupWatch {
     clearInterval(this.#timer);
   }
 
-  /** The group as known now; settles within about 3 s, whatever the other members do. */
+  /** The group as known now; settles within about 3 s, even if other members hang. */
   async read(): Promise<GroupState> {
     const { clock, events, readState } = this.#options;
     const own = await readState();
@@ -126,16 +126,16 @@ export class GroupWatch {
     if (known === undefined) return;
     const nowMs = clock.nowMs();
     if (reply.kind === 'fault') {
-      const { isTold = false, sinceMs = nowMs } = known.fault ?? {};
-      const isNews = !isTold && known.figures !== null && nowMs - sinceMs >= SILENCE_TOLD_MS;
+      const { isNoted = false, sinceMs = nowMs } = known.fault ?? {};
+      const isNews = !isNoted && known.figures !== null && nowMs - sinceMs >= SILENCE_NOTED_MS;
       if (isNews) this.#timeline.saw(process, 'does not answer the other members');
-      this.#members.set(process, { ...known, fault: { kind: reply.fault, sinceMs, isTold: isTold || isNews } });
+      this.#members.set(process, { ...known, fault: { kind: reply.fault, sinceMs, isNoted: isNoted || isNews } });
       return;
     }
     const { events, release, samples, state } = reply.report;
-    if (known.fault?.isTold === true) this.#timeline.saw(process, 'answers again');
+    if (known.fault?.isNoted === true) this.#timeline.saw(process, 'answers again');
     this.#members.set(process, { ...known, figures: state, release, answeredMs: nowMs, fault: null });
-    this.#timeline.told(process, events);
+    this.#timeline.reported(process, events);
     const earlier = (this.#samples.get(process) ?? []).filter(({ at }) => at < (samples[0]?.at ?? '~'));
     this.#samples.set(process, [...earlier, ...samples].slice(-SAMPLES_MAX));
   }
@@ -184,8 +184,8 @@ export class GroupWatch {
     const goneSinceMs = isNews ? this.#options.clock.nowMs() : member.goneSinceMs;
     this.#members.set(member.process, { ...member, standing: 'gone', owned, goneSinceMs });
     if (!isNews) return;
-    const told = member.figures?.lanes.map(({ lane }) => lane) ?? [];
-    const had = told.length > 0 ? told : member.assigned;
+    const reported = member.figures?.lanes.map(({ lane }) => lane) ?? [];
+    const had = reported.length > 0 ? reported : member.assigned;
     this.#timeline.saw(member.process, `is no longer in the group; had ${laneRangesInWords(had)}`);
   }
 

@@ -1,4 +1,4 @@
-/** A member as another one knows it: by Kafka, by the ledger, and by its own report. */
+/** What one member knows of another: from Kafka, from the ledger, and from its report. */
 import type { MemberState } from '../members.ts';
 import type { MemberFault } from './ask-member.ts';
 import type { MemberFigures } from './member-report.ts';
@@ -7,27 +7,27 @@ export interface KnownMember {
   /** Its name. */
   readonly process: string;
   readonly isThis: boolean;
-  /** `gone`: Kafka's group does not have it any more; `unknown`: Kafka has not answered. */
+  /** `gone`: no longer in Kafka's group; `unknown`: Kafka has not answered. */
   readonly standing: MemberState['standing'];
-  /** Since when the group is known not to have it; null: it has it, or never had since this process looks. */
+  /** When we saw that it had left the group; null: it is in the group, or was never seen there. */
   readonly goneSinceMs: number | null;
   readonly host: string | null;
   readonly address: string | null;
-  /** By the group; of one that is gone the last ones. */
+  /** Lanes by the group; for a member that left, its last ones. */
   readonly assigned: readonly number[];
-  /** By the ledger. */
+  /** Lanes by the ledger. */
   readonly owned: readonly number[];
-  /** When it took the last of them. */
+  /** When it took the most recent of them. */
   readonly ownedSince: string | null;
   readonly release: string | null;
-  /** What it told last; null: nothing so far. */
+  /** Its latest report; null: none yet. */
   readonly figures: MemberFigures | null;
   readonly answeredMs: number | null;
-  /** Why its last report is missing, and since when. */
-  readonly fault: { readonly kind: MemberFault; readonly sinceMs: number; readonly isTold: boolean } | null;
+  /** Why its latest report is missing, and since when. */
+  readonly fault: { readonly kind: MemberFault; readonly sinceMs: number; readonly isNoted: boolean } | null;
 }
 
-/** What it told is as good as now for so long: one answer that is late must not make the sums jump. */
+/** A report counts as current for this long: one late answer must not make the sums jump. */
 const FRESH_MS = 10_000;
 
 /** Whether its figures are part of the group's. */

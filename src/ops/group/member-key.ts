@@ -1,9 +1,8 @@
 /**
- * What a member shows to another when HTTP_AUTH_TOKEN is set: made of the token and of the address that is asked.
+ * The credential that a member sends to another if HTTP_AUTH_TOKEN is set, derived from the token and the address.
  *
- * The token itself goes to no other process, for an address may have been written by anybody who can join the group. What
- * a wrong host is given opens nothing elsewhere: a member takes only what was made for its own address, and only for its
- * report.
+ * The token itself never leaves the process, because anyone who can join the group can write an address. A key sent to a
+ * wrong host is useless elsewhere: a member accepts only the key for its own address, and only for its report.
  */
 import { createHmac } from 'node:crypto';
 

@@ -1,9 +1,9 @@
 /**
- * What one member tells another of itself (`/api/member`), and how such an answer is read: it comes from outside, perhaps
- * of another release, or of something else that listens there.
+ * The report of one member to another (`/api/member`), and how we read it. It is untrusted input: it may come from another
+ * release, or from something else that listens there.
  *
- * Parts that are missing or not understood are null, and counted in no sum; without the few that tell a member (its id,
- * instant, readiness and lanes) an answer is unreadable. Pure.
+ * Missing or unreadable parts are null, and no sum counts them. Without id, instant, readiness and lanes the whole report is
+ * unreadable. Pure.
  */
 import { z } from 'zod';
 import type { Sample } from '../history.ts';
@@ -11,7 +11,7 @@ import { RELEASE } from '../release.ts';
 import type { ProcessorState } from '../processor-state.ts';
 import type { TimelineEvent } from '../timeline.ts';
 
-/** Of the report: another one where its members mean something else than before. */
+/** The report's version: it changes if a field changes its meaning. */
 export const REPORT_FORMAT = 1;
 const LANES_MAX = 1_000;
 const LIST_MAX = 100;
@@ -19,14 +19,14 @@ const SAMPLES_MAX = 200;
 const TEXT_CHARACTERS_MAX = 1_000;
 
 const text = z.string().max(TEXT_CHARACTERS_MAX);
-/** Sentences, which may list a thousand lanes: more of one is not shown. */
+/** Sentences may list a thousand lanes; we cut them here. */
 const sentence = z.string().transform((whole) => whole.slice(0, TEXT_CHARACTERS_MAX));
 const instant = z.iso.datetime();
 const amount = z.number().nonnegative();
 const amountOrNull = amount.nullable();
 const list = <Item extends z.ZodType>(item: Item, most = LIST_MAX) => z.array(item).max(most).readonly();
-/** Null: the member does not tell it, or in a way that this release does not understand. */
-const untold = <Part extends z.ZodType>(part: Part) => part.nullable().catch(null);
+/** Null: not reported, or not in a form that this release understands. */
+const optional = <Part extends z.ZodType>(part: Part) => part.nullable().catch(null);
 
 const input = z.object({
   topic: text,
@@ -58,9 +58,9 @@ const figures = z.object({
   ready: z.boolean(),
   reasons: list(sentence, LIST_MAX * 10),
   lanes: list(lane, LANES_MAX),
-  isGroupConfirmed: untold(z.boolean()),
-  service: untold(z.object({ state: text, reason: sentence.nullable(), since: instant.nullable() })),
-  operations: untold(
+  isGroupConfirmed: optional(z.boolean()),
+  service: optional(z.object({ state: text, reason: sentence.nullable(), since: instant.nullable() })),
+  operations: optional(
     list(
       z.object({
         operation: text,
@@ -71,26 +71,26 @@ const figures = z.object({
       }),
     ),
   ),
-  lagEndsAgeSeconds: untold(amount),
-  unfinished: untold(list(z.object({ state: text, operation: text, count: amount, oldestSeconds: amount }))),
-  oldestUnansweredSeconds: untold(z.record(text, amountOrNull)),
-  callsUnderWay: untold(amount),
-  callSlots: untold(amount),
-  keysRemembered: untold(amount),
-  ledger: untold(
+  lagEndsAgeSeconds: optional(amount),
+  unfinished: optional(list(z.object({ state: text, operation: text, count: amount, oldestSeconds: amount }))),
+  oldestUnansweredSeconds: optional(z.record(text, amountOrNull)),
+  callsUnderWay: optional(amount),
+  callSlots: optional(amount),
+  keysRemembered: optional(amount),
+  ledger: optional(
     z.object({
       behindRecords: amountOrNull,
       restore: z.object({ isUnderWay: z.boolean(), seconds: amount }).nullable(),
     }),
   ),
-  unknownResults: untold(
+  unknownResults: optional(
     z.object({
       waiting: amount,
       oldestSeconds: amountOrNull,
       listed: list(z.object({ keyHash: text, command: text, lane: z.int(), ageSeconds: amount })),
     }),
   ),
-  activity: untold(
+  activity: optional(
     z.object({
       startedAt: instant,
       results: list(z.object({ command: text, outcome: text, count: amount })),
@@ -123,13 +123,13 @@ const report = z.object({
   events: list(event, SAMPLES_MAX).catch([]),
 });
 
-/** Of one member; ProcessorState is one, with more. */
+/** One member's figures; ProcessorState has these and more. */
 export type MemberFigures = z.infer<typeof figures>;
 export type MemberSample = z.infer<typeof sample>;
 export type MemberEvent = z.infer<typeof event>;
 export type MemberReport = z.infer<typeof report>;
 
-/** @param after only what is as young or younger; null: all that is remembered */
+/** @param after only samples and events from this instant on; null: all */
 export function memberReport(
   own: { state: ProcessorState; samples: readonly Sample[]; events: readonly TimelineEvent[] },
   after: string | null,
@@ -143,7 +143,7 @@ export function memberReport(
   } satisfies Record<keyof MemberReport, unknown>;
 }
 
-/** @returns null: it is no report that this release understands */
+/** @returns null: not a report that this release understands */
 export function readMemberReport(body: string): MemberReport | null {
   try {
     return report.safeParse(JSON.parse(body)).data ?? null;
@@ -152,16 +152,16 @@ export function readMemberReport(body: string): MemberReport | null {
   }
 }
 
-/** Parts that a member does not tell: it runs another release. */
-export function untoldParts(told: MemberFigures): string[] {
+/** Parts that a member does not report, because it runs another release. */
+export function unreportedParts(report: MemberFigures): string[] {
   const isPart: Readonly<Record<string, boolean>> = {
-    service: told.service === null,
-    breakers: told.operations === null,
-    unfinished: told.unfinished === null,
-    ages: told.oldestUnansweredSeconds === null,
-    calls: told.callsUnderWay === null || told.callSlots === null,
-    ledger: told.ledger === null,
-    results: told.activity === null,
+    service: report.service === null,
+    breakers: report.operations === null,
+    unfinished: report.unfinished === null,
+    ages: report.oldestUnansweredSeconds === null,
+    calls: report.callsUnderWay === null || report.callSlots === null,
+    ledger: report.ledger === null,
+    results: report.activity === null,
   };
   return Object.keys(isPart).filter((part) => isPart[part] === true);
 }

@@ -1,37 +1,40 @@
-/** What members did and do, added up. Pure. */
+/** Sums over the members' figures. Pure. */
 import type { KnownMember } from './known-member.ts';
 import type { MemberFigures } from './member-report.ts';
 
-type Told<Part extends keyof MemberFigures> = NonNullable<MemberFigures[Part]>;
+type Reported<Part extends keyof MemberFigures> = NonNullable<MemberFigures[Part]>;
 
-export type GroupActivity = Pick<Told<'activity'>, 'results' | 'ownFailures'>;
+export type GroupActivity = Pick<Reported<'activity'>, 'results' | 'ownFailures'>;
 
 export interface GroupOperation {
   readonly operation: string;
-  /** The worst of any member. */
+  /** The worst stage of any member. */
   readonly breaker: string;
-  /** Of that member. */
+  /** The last fault of that member. */
   readonly lastFault: string | null;
-  /** Members whose breaker lets no calls through. */
+  /** Members whose breaker blocks all calls. */
   readonly closedAt: readonly string[];
   readonly callsUnderWay: number;
-  /** Null: without limit, at one of them at least. */
+  /** Null: unlimited for at least one member. */
   readonly allowance: number | null;
 }
 
-/** Worst first; what an unknown release tells is looked at before all. */
+/** Worst first; an unknown stage ranks before all. */
 const BREAKER_STAGES = ['open', 'checking', 'trial', 'ramp', 'closed'];
 const SERVICE_STATES = ['held', 'unchecked', 'serving'];
 const NO_CALLS = ['open', 'checking'];
 
-/** @returns the worst that any of them says of the payment service, and who makes no call; null: none of them says anything */
+/**
+ * @returns the worst state of the payment service that any member reports, and the members that hold it; null: no member reports
+ * one
+ */
 export function serviceOf(
   heard: readonly (KnownMember & { figures: MemberFigures })[],
-): (Told<'service'> & { readonly heldAt: readonly string[] }) | null {
+): (Reported<'service'> & { readonly heldAt: readonly string[] }) | null {
   const all = heard.flatMap(({ figures, process }) =>
     figures.service === null ? [] : [{ process, service: figures.service }],
   );
-  const rank = ({ service }: { service: Told<'service'> }): number => SERVICE_STATES.indexOf(service.state);
+  const rank = ({ service }: { service: Reported<'service'> }): number => SERVICE_STATES.indexOf(service.state);
   const [worst] = all.toSorted((left, right) => rank(left) - rank(right));
   const heldAt = all.filter(({ service }) => service.state === 'held').map(({ process }) => process);
   return worst === undefined ? null : { ...worst.service, heldAt };
@@ -54,8 +57,8 @@ export function breakersOf(heard: readonly (KnownMember & { figures: MemberFigur
   });
 }
 
-export function unfinishedOf(told: readonly MemberFigures[]): Told<'unfinished'> {
-  const all = told.flatMap(({ unfinished }) => unfinished ?? []);
+export function unfinishedOf(reports: readonly MemberFigures[]): Reported<'unfinished'> {
+  const all = reports.flatMap(({ unfinished }) => unfinished ?? []);
   return [...Map.groupBy(all, ({ operation, state }) => `${state} ${operation}`).values()].flatMap((found) => {
     const [first] = found;
     const oldestSeconds = Math.max(...found.map((group) => group.oldestSeconds));
@@ -63,9 +66,9 @@ export function unfinishedOf(told: readonly MemberFigures[]): Told<'unfinished'>
   });
 }
 
-/** By command, the oldest of any member. */
-export function oldestOf(told: readonly MemberFigures[]): Record<string, number | null> {
-  const all = told.flatMap(({ oldestUnansweredSeconds }) => Object.entries(oldestUnansweredSeconds ?? {}));
+/** By command, the oldest age of any member. */
+export function oldestOf(reports: readonly MemberFigures[]): Record<string, number | null> {
+  const all = reports.flatMap(({ oldestUnansweredSeconds }) => Object.entries(oldestUnansweredSeconds ?? {}));
   const byCommand = [...Map.groupBy(all, ([command]) => command)].map(([command, found]) => {
     const ages = found.map(([, seconds]) => seconds).filter((seconds) => seconds !== null);
     return [command, ages.length === 0 ? null : Math.max(...ages)] as const;
@@ -73,8 +76,8 @@ export function oldestOf(told: readonly MemberFigures[]): Record<string, number 
   return Object.fromEntries(byCommand);
 }
 
-export function activityOf(told: readonly MemberFigures[]): GroupActivity {
-  const all = told.flatMap(({ activity }) => activity ?? []);
+export function activityOf(reports: readonly MemberFigures[]): GroupActivity {
+  const all = reports.flatMap(({ activity }) => activity ?? []);
   const results = Map.groupBy(
     all.flatMap((each) => each.results),
     ({ command, outcome }) => `${command} ${outcome}`,

@@ -155,7 +155,7 @@ export class Connection {
 /** @param {unknown} error */
 function problemOf(error) {
   if (error instanceof DOMException && error.name === 'TimeoutError') return 'no answer in time';
-  // Each browser words it differently when nobody answers.
+  // Each browser words a failed connection differently.
   if (error instanceof TypeError) return 'it cannot be reached';
   return error instanceof Error ? error.message : String(error);
 }

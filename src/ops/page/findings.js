@@ -1,4 +1,4 @@
-/** What is the matter, each with why, what to do, a command to copy and its runbook. Pure. */
+/** The findings: each with its reason, the next step, a command to copy and its runbook. Pure. */
 import { causesInWords, lastMinute, staleLag, trend, waitingByCause } from './lag.js';
 import { memberFindings } from './member-findings.js';
 import { stepOfReason, STEPS } from './next-steps.js';
@@ -21,7 +21,7 @@ const HELD_BACK_SECONDS = 30;
 const STANDSTILL_SECONDS = 30;
 /** A second's work of many processes. */
 const LEDGER_BEHIND_RECORDS = 10_000;
-/** How the reason begins of a member that does no work, while no work waits for it. */
+/** The beginning of the readiness reason of a member that does no work, while no work waits for it. */
 const ASIDE = 'stands aside';
 const FAULTS_PERCENT = 10;
 /** Fewer calls than this say nothing. */

@@ -6,11 +6,11 @@ import { CAUSES, count, duration, FAULTS, inWords } from './words.js';
 /** @typedef {{ cause: string, messages: number }} CauseShare */
 
 /** Counted by Kafka's offsets alone, so the reason is not known. */
-const NOT_TOLD = 'not-told';
+const UNREPORTED = 'unreported';
 const TREND_MS = 60_000;
 /** Less time than this shows no trend. */
 const TREND_MS_MIN = 15_000;
-/** What it does now, whatever it did a minute ago. */
+/** Short enough to show the present trend, not that of a minute ago. */
 const LATELY_MS = 20_000;
 
 /** We ask for the ends of partitions every few seconds. */
@@ -40,7 +40,7 @@ export function waitingByCause(state, command) {
   }
   for (const waiting of state.untoldLanes.flatMap((lane) => lane.waiting ?? [])) {
     if (command !== null && waiting.command !== command) continue;
-    causes.set(NOT_TOLD, (causes.get(NOT_TOLD) ?? 0) + waiting.messages);
+    causes.set(UNREPORTED, (causes.get(UNREPORTED) ?? 0) + waiting.messages);
   }
   return [...causes]
     .map(([cause, messages]) => ({ cause, messages }))
@@ -76,7 +76,7 @@ export function causesInWords(shares) {
 
 /** @param {string} cause */
 export function causeInWords(cause) {
-  return inWords({ ...CAUSES, [NOT_TOLD]: 'no member reports the lane' }, cause);
+  return inWords({ ...CAUSES, [UNREPORTED]: 'no member reports the lane' }, cause);
 }
 
 /**
@@ -89,7 +89,7 @@ export function oldestUnanswered(state) {
 }
 
 /**
- * How the lag changes, in a sentence; empty if nobody can tell.
+ * The trend of the lag in a sentence; empty if it is unknown.
  * @param {readonly Sample[]} samples
  */
 export function trend(samples) {

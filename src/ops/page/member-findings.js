@@ -1,4 +1,4 @@
-/** What is the matter with members of the group: gone, silent, or of another release. Pure. */
+/** Problems with members of the group: gone, silent, or of another release. Pure. */
 import { STEPS } from './next-steps.js';
 import { counted, duration, inWords, MEMBER_FAULTS, ranges, timeOfDay } from './words.js';
 
@@ -35,14 +35,14 @@ function gone(state) {
   const went = state.members.filter((member) => member.standing === 'gone' && !member.isThis);
   const isOpen = new Set(state.lanes.filter(({ stage }) => stage === 'open').map(({ lane }) => lane));
   const there = new Set(state.members.filter(({ standing }) => standing !== 'gone').map(({ process }) => process));
-  const untold = state.untoldLanes.filter(({ process }) => process !== null && there.has(process));
-  const isUnheard = new Set(untold.map(({ lane }) => lane));
-  const told = went.filter((member) => {
+  const unreportedLanes = state.untoldLanes.filter(({ process }) => process !== null && there.has(process));
+  const isUnheard = new Set(unreportedLanes.map(({ lane }) => lane));
+  const lost = went.filter((member) => {
     const isWaiting = member.owned.some((lane) => !isOpen.has(lane));
     const isRecent = member.goneSince !== null && nowMs - Date.parse(member.goneSince) < GONE_MS;
     return isWaiting || (isRecent && !wasEnding(member) && !isReplaced(state, member));
   });
-  return told.map((member) => {
+  return lost.map((member) => {
     const lanes = lastLanes(member);
     const waiting = lanes.filter((lane) => !isOpen.has(lane) && !isUnheard.has(lane));
     const unheard = lanes.filter((lane) => isUnheard.has(lane));
@@ -99,7 +99,7 @@ function silent({ at, members }) {
 }
 
 /**
- * Lanes that no member reports, beyond those of members that are gone or silent. While Kafka hands lanes out that is usual.
+ * Lanes that no member reports, beyond those of members that are gone or silent. That is normal while Kafka assigns lanes.
  * @param {GroupState} state
  * @returns {MemberFinding[]}
  */
@@ -108,7 +108,7 @@ function unowned({ isStarting, members, reasons, untoldLanes }) {
   const lanes = untoldLanes.map(({ lane }) => lane).filter((lane) => !named.has(lane));
   if (lanes.length === 0 || isStarting || reasons.length > 0) return [];
   const text = `No member reports ${counted(lanes.length, 'lane')}: ${ranges(lanes)}`;
-  return [{ text, why: '', isBad: false, step: STEPS.lanesUntold }];
+  return [{ text, why: '', isBad: false, step: STEPS.lanesUnreported }];
 }
 
 /**

@@ -126,7 +126,7 @@ export const STEPS = {
     'member-gone',
     DOCTOR,
   ),
-  lanesUntold: step('A takeover passes within seconds; longer after a crash.', 'PaymentsLanesNotOpen', DOCTOR),
+  lanesUnreported: step('A takeover passes within seconds; longer after a crash.', 'PaymentsLanesNotOpen', DOCTOR),
   otherRelease: step(
     'This is part of an upgrade. The sums here leave out what it does not report.',
     'member-gone',

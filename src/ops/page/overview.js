@@ -32,7 +32,7 @@ export function showOverview(state, samples) {
 }
 
 /**
- * What was good then may not be good now.
+ * A good state then may not be good now.
  * @param {string} since
  */
 export function showAbsence(since) {
@@ -206,7 +206,7 @@ export function figuresOf(state, samples) {
 }
 
 /**
- * There may be more in lanes that nobody reports.
+ * Unreported lanes may have more.
  * @param {string} value
  * @param {GroupState} state
  */

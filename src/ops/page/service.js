@@ -40,7 +40,7 @@ export function isHeldInPart(state) {
 }
 
 /**
- * A service is not "serving" while all its breakers are open, whatever its last check said.
+ * A service is not "serving" while all its breakers are open, even if its last check succeeded.
  * @param {GroupState} state
  */
 export function serviceInWords(state) {

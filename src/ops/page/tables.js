@@ -77,7 +77,7 @@ function showCommands(state) {
   const unread = state.operations.filter(({ operation }) => !served.has(operation));
   rows.push(
     ...unread.map(({ operation }) =>
-      [operation, '', '', 'nobody reads it: SANDBOX_COMMANDS is off', '', '', ''].map(quietCell),
+      [operation, '', '', 'not read: SANDBOX_COMMANDS is off', '', '', ''].map(quietCell),
     ),
   );
   const headings = ['Command', 'In Kafka', 'Oldest', 'Why it waits', 'Unfinished', 'Breaker', 'Calls'];
@@ -105,7 +105,7 @@ function showLanes(state) {
   const { lanes, untoldLanes } = state;
   const commands = servedOperations(state).map(({ operation }) => operation);
   /** @type {{ lane: number, cells: Cell[] }[]} */
-  const told = lanes.map((lane) => ({
+  const reported = lanes.map((lane) => ({
     lane: lane.lane,
     cells: [
       { text: String(lane.lane) },
@@ -120,19 +120,19 @@ function showLanes(state) {
   /** @type {Cell} */
   const notKnown = { text: 'not known', kind: 'quiet', isNumber: true };
   /** @type {{ lane: number, cells: Cell[] }[]} */
-  const untold = untoldLanes.map(({ lane, process, waiting }) => ({
+  const unreported = untoldLanes.map(({ lane, process, waiting }) => ({
     lane,
     cells: [
       { text: String(lane) },
-      { text: process ?? 'nobody', kind: 'quiet' },
+      { text: process ?? 'none', kind: 'quiet' },
       { text: 'not reported', kind: 'warning' },
       notKnown,
-      ...commands.map((command) => (waiting === null ? notKnown : untoldCell(waiting, command))),
+      ...commands.map((command) => (waiting === null ? notKnown : unreportedCell(waiting, command))),
       ...OTHER_INPUTS.map(() => notKnown),
     ],
   }));
-  const rows = [...told, ...untold].sort((left, right) => left.lane - right.lane).map(({ cells }) => cells);
-  setText(byId('lanes-told'), lanes.length === 0 ? 'No member that reports has a lane.' : '');
+  const rows = [...reported, ...unreported].sort((left, right) => left.lane - right.lane).map(({ cells }) => cells);
+  setText(byId('lanes-reported'), lanes.length === 0 ? 'No member that reports has a lane.' : '');
   fillTable('lanes', ['Lane', 'Member', 'Stage', 'Unfinished', ...commands, ...OTHER_INPUTS], rows, 'None.');
 }
 
@@ -141,7 +141,7 @@ function showLanes(state) {
  * @param {string} command
  * @returns {Cell}
  */
-function untoldCell(waiting, command) {
+function unreportedCell(waiting, command) {
   const messages = waiting.find((each) => each.command === command)?.messages ?? 0;
   const title = 'by the offsets of the group';
   return { text: count(messages), isNumber: true, title, kind: messages > 0 ? 'warning' : 'quiet' };

@@ -116,7 +116,7 @@ describe('the state of a group', () => {
     const told = await stateOf(other, OTHER);
     const nowMs = Date.parse(told.at) + 60_000;
     const gone = known(told, { standing: 'gone', goneSinceMs: nowMs - 1_000, assigned: [1, 2] });
-    const silent = known(told, { fault: { kind: 'timed-out', sinceMs: nowMs - 50_000, isTold: true } });
+    const silent = known(told, { fault: { kind: 'timed-out', sinceMs: nowMs - 50_000, isNoted: true } });
     for (const member of [gone, silent]) {
       const state = group(own, [member], nowMs);
       expect(state).toMatchObject({ callsUnderWay: 3, callSlots: 100, unfinished: [] });
