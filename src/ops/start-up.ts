@@ -5,7 +5,7 @@
  * with its remedy. If Kafka or the registry does not answer, it retries: an outage is not a failure (invariant I5).
  */
 import type { Config } from 'payment-processor-contract/config';
-import { kafkajsProblem } from 'payment-processor-contract/kafka/mended-kafkajs';
+import { kafkajsProblem } from 'payment-processor-contract/kafka/patched-kafkajs';
 import { errorText } from '../consumers/message-failures.ts';
 import { kafkaStep, type StartStep, type StartSteps } from '../lanes/start-steps.ts';
 import { nodeProblem } from './node-version.ts';

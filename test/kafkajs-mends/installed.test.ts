@@ -1,7 +1,7 @@
 /** The start-up check knows the mended kafkajs from the one that is shipped. */
 import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
-import { kafkajsProblem } from 'payment-processor-contract/kafka/mended-kafkajs';
+import { kafkajsProblem } from 'payment-processor-contract/kafka/patched-kafkajs';
 
 test('the mended kafkajs passes', () => {
   expect(kafkajsProblem()).toBeNull();

@@ -1,11 +1,14 @@
-/** The client's way to Kafka: with the mended kafkajs alone, for as shipped it shows what was never committed. */
-import { kafkajsProblem } from 'payment-processor-contract/kafka/mended-kafkajs';
+/**
+ * The client's connection to Kafka. It requires the patched kafkajs: as shipped, kafkajs delivers records that were never
+ * committed.
+ */
+import { kafkajsProblem } from 'payment-processor-contract/kafka/patched-kafkajs';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { PaymentClientError } from './client-error.ts';
 
 /**
- * @param name tells connections apart in the brokers' logs
- * @throws PaymentClientError when kafkajs is not the patched one
+ * @param name identifies the connection in the brokers' logs
+ * @throws PaymentClientError if kafkajs is not patched
  */
 export function clientKafka(
   settings: KafkaSettings,

@@ -121,7 +121,7 @@ describe('the packed client', () => {
     const ended = await project.run(process.execPath, ['request.js', 'unmended'], { ...stack().environment });
     writeFileSync(requests, mended);
     expect(ended.code).toBe(1);
-    expect(ended.stderr).toContain('kafkajs is installed without its mends');
+    expect(ended.stderr).toContain('kafkajs is installed without its patches');
   });
 
   test.each(EXAMPLES)('runs what the docs show: $name', async ({ text }) => {

@@ -1,12 +1,12 @@
-/** Writing of Avro, in one pass. */
+/** Writes Avro in one pass. */
 import type avsc from 'avsc';
 
-/** Grows to the largest value; what is written there is copied out at once. */
+/** Grows to the largest value. Each value is copied out as soon as it is written. */
 let scratch = Buffer.allocUnsafe(64 * 1024);
 
 /**
- * @returns a buffer of its own: so many bytes for the caller's head, not written yet, and the value behind them
- * @throws Error where the value is not of the type
+ * @returns a new buffer: unwritten bytes for the caller's head, then the value
+ * @throws Error if the value does not match the type
  */
 export function avroBytes(type: avsc.Type, value: unknown, headBytes: number): Buffer {
   const end = type.encode(value, scratch, headBytes);

@@ -1,6 +1,6 @@
 /**
- * Avro schemas as data: what `avro-survey.ts` walks the bytes by. Read strictly, so that whatever a publisher registered
- * is either understood as a whole or refused with a sentence.
+ * Avro schemas as data, by which `avro-survey.ts` walks the bytes. Reading is strict: a publisher's schema is either
+ * understood as a whole or refused with a reason.
  */
 const PRIMITIVES = ['null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string'] as const;
 type Primitive = (typeof PRIMITIVES)[number];
@@ -19,15 +19,15 @@ export interface AvroField {
   readonly schema: AvroSchema;
 }
 
-/** Types by their full names, as far as they were read. */
+/** The types read so far, by full name. */
 export type NamedTypes = Map<string, AvroSchema>;
 
-/** The schema cannot be read; the message says what of it. */
+/** The schema cannot be read; the message says why. */
 export class AvroSchemaError extends Error {}
 
 /**
- * @param named types that may be referred to; those that are defined here are added
- * @param namespace of the record around, for names without one
+ * @param named types that the schema may refer to; types that it defines are added
+ * @param namespace of the enclosing record, for names without one
  * @throws AvroSchemaError
  */
 export function readAvroSchema(schema: unknown, named: NamedTypes, namespace = ''): AvroSchema {
@@ -73,7 +73,7 @@ function defined(
   if (type === 'enum') return added(named, name, { kind: 'enum', symbols: textsOf(schema['symbols'], name) });
   if (type === 'fixed') return added(named, name, { kind: 'fixed', bytes: sizeOf(schema['size'], name) });
   const record: AvroSchema & { kind: 'record' } = { kind: 'record', name, fields: [] };
-  // Before its fields, which may refer to it.
+  // Added before its fields, which may refer to it.
   added(named, name, record);
   if (!Array.isArray(schema['fields'])) throw new AvroSchemaError(`the record ${name} has no fields`);
   for (const field of schema['fields'] as unknown[]) {

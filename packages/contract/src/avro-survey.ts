@@ -1,30 +1,32 @@
 /**
- * Walks the bytes of an Avro value by its writer's schema, before a decoder does, so that no bytes can make the decoder
- * run, allocate or recurse without bound, and nothing that the publisher said is dropped without a word: values of
- * fields that the reader's schema does not have, and map entries that JavaScript's objects lose.
+ * Walks the bytes of an Avro value by its writer's schema, before a decoder does. So no bytes can make the decoder run,
+ * allocate or recurse without bound. It also finds values that decoding would drop silently: fields that the reader's schema
+ * lacks, and map entries that JavaScript objects lose.
  *
- * Total: every byte is read once, values and nesting are counted.
+ * It reads every byte once, and limits values and nesting.
  */
 import { isUtf8 } from 'node:buffer';
 import type { AvroSchema } from './avro-schema.ts';
 import { NESTING_MAX, shownPath } from './json-ambiguity.ts';
 
-/** Values in one message, some hundred times what a result with many parts has. Some take no bytes. */
+/**
+ * Values in one message: some hundred times those of a large result. Some values take no bytes, so size alone is no limit.
+ */
 const VALUES_MAX = 100_000;
-/** An entry of this name is no entry of a JavaScript object. */
+/** JavaScript objects cannot have an entry of this name. */
 const LOST_NAME = '__proto__';
 const LONG_BYTES_MAX = 10;
 const INT_MAX = 2 ** 31 - 1;
 const CUT = 'they end within the value';
 
-/** A value that the reader would not see, and that is not null. */
+/** A non-null value that the reader would not see. */
 export interface LostValue {
   /** Names and indexes from the root. */
   readonly path: readonly (string | number)[];
   readonly bytes: Buffer;
 }
 
-/** The bytes are no value of the schema; the message says why. */
+/** The bytes do not match the schema; the message says why. */
 export class AvroBytesError extends Error {}
 
 /**
@@ -56,7 +58,7 @@ class Walk {
   }
 
   /**
-   * @param reader null where the reader has no such field
+   * @param reader null if the reader has no such field
    * @returns whether it is null
    */
   value(schema: AvroSchema, reader: AvroSchema | null, path: Path): boolean {
@@ -145,16 +147,16 @@ class Walk {
     this.lost.push({ path, bytes: this.#bytes.subarray(start, this.#at) });
   }
 
-  /** Blocks of items; one with a negative count tells its bytes as well, which a decoder that skips it believes. */
+  /** Blocks of items. A block with a negative count also states its length in bytes, which a skipping decoder trusts. */
   #eachOfBlocks(item: () => void): void {
     for (;;) {
       const count = this.#integer();
       if (count === 0) return;
-      const toldBytes = count < 0 ? this.#integer() : null;
+      const statedBytes = count < 0 ? this.#integer() : null;
       const start = this.#at;
       for (let left = Math.abs(count); left > 0; left -= 1) item();
-      if (toldBytes !== null && toldBytes !== this.#at - start) {
-        throw new AvroBytesError(`a block of ${this.#at - start} bytes says that it has ${toldBytes}`);
+      if (statedBytes !== null && statedBytes !== this.#at - start) {
+        throw new AvroBytesError(`a block of ${this.#at - start} bytes states a length of ${statedBytes}`);
       }
     }
   }
@@ -172,7 +174,10 @@ class Walk {
     return taken.toString();
   }
 
-  /** Zigzag varint of up to 64 bits. Beyond what a double holds it is not exact, but no length and no count of what is there either. */
+  /**
+   * Zigzag varint of up to 64 bits. Values beyond a double's precision are inexact, but no valid length or count is that
+   * large.
+   */
   #integer(max = Infinity): number {
     let bits = 0;
     let unit = 1;
@@ -205,7 +210,7 @@ class Walk {
   }
 }
 
-/** What of the reader's schema reads this type of the writer's: of a union the branch of its kind. */
+/** The part of the reader's schema that reads this writer's type: in a union, the branch of the same kind. */
 function matching(writer: AvroSchema, reader: AvroSchema | null): AvroSchema | null {
   if (reader?.kind !== 'union') return reader;
   const kinds = writer.kind === 'bytes' ? ['bytes', 'string'] : [writer.kind];

@@ -1,4 +1,4 @@
-/** CloudEvents in Kafka's binary mode: the headers of what we publish, and ids that follow from what is published. */
+/** CloudEvents in Kafka's binary mode: headers of the messages that we publish, and ids derived from their content. */
 import * as crypto from 'node:crypto';
 import { RECORD_NAMESPACE } from './schemas.ts';
 
@@ -6,9 +6,9 @@ export const AVRO_CONTENT_TYPE = 'application/avro';
 export const JSON_CONTENT_TYPE = 'application/json';
 export const EVENT_SOURCE = 'payment-processor';
 
-/** On results: `ce_id` of the message that is answered. */
+/** On results: `ce_id` of the answered message. */
 export const REPLY_HEADER = 'in-reply-to';
-/** On results: the fingerprint of the command that is answered. */
+/** On results: the fingerprint of the answered command. */
 export const FINGERPRINT_HEADER = 'command-fingerprint';
 
 /** Namespace of our ids: the UUIDv5 (RFC 9562) of https://payment-processor/events in the URL namespace. Fixed for good. */
@@ -35,7 +35,7 @@ export function eventId(name: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** Headers of an Avro event of ours. */
+/** Headers of one of our Avro events. */
 export function eventHeaders(event: {
   id: string;
   recordName: string;

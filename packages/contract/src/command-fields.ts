@@ -1,6 +1,6 @@
 /**
- * Reads the fields of a command, whether they came as Avro or as JSON: types, enumerations and conditional rules.
- * Every problem is named by its path. Also their canonical form, by which a copy is told from other content.
+ * Reads the fields of a command, whether they came as Avro or as JSON: types, enumerations and conditional rules. It names
+ * every problem by its path. It also makes the canonical form, which distinguishes a copy from other content.
  */
 import * as crypto from 'node:crypto';
 import { z } from 'zod';
@@ -38,12 +38,12 @@ export interface FieldProblem {
 
 export type FieldsResult<Fields> =
   | { ok: true; value: Fields }
-  /** The fields all the same where they can be read, and only what they say is wrong; else null. */
+  /** The fields, if they can be read and only their content is wrong; else null. */
   | { ok: false; problems: FieldProblem[]; value: Fields | null };
 
 /** Problems reported for one command; a hostile value could have any number. */
 const PROBLEMS_MAX = 50;
-/** Characters of one problem; the longest that we write is half of it, and an expected value may be long. */
+/** Characters of one problem. Our longest text takes half of them; an expected value may be long. */
 const PROBLEM_LENGTH_MAX = 400;
 
 const FIELD_SCHEMAS: { [Type in CommandType]: z.ZodType<CommandFields[Type]> } = {
@@ -72,8 +72,8 @@ export function readCommandFields<Type extends CommandType>(
 }
 
 /**
- * No part of reading: a rule that a release adds must not change what an entry of the release before it is, and a copy of it is
- * known by its fields.
+ * Not part of reading: a rule that a release adds must not change the fields of older entries, because copies are recognized
+ * by them.
  */
 function quoteProblems(fields: CreateQuote): FieldProblem[] {
   const texts = illFormed([...illFormedPaths(fields), ...illFormedOthers(fields)]);
@@ -86,7 +86,7 @@ function illFormed(paths: readonly string[]): FieldProblem[] {
   return paths.map((path) => ({ path, message }));
 }
 
-/** A number in the place of an object is one problem: to zod it is an object with a member. */
+/** A number instead of an object is one problem: zod sees it as an object with a member. */
 function allProblems(issues: readonly z.core.$ZodIssue[]): FieldProblem[] {
   const numbers = issues.filter(({ code, input }) => code === 'unrecognized_keys' && isRawNumber(input));
   const misplaced = numbers.map(({ path }) => path.map(String).join('.'));
@@ -96,7 +96,7 @@ function allProblems(issues: readonly z.core.$ZodIssue[]): FieldProblem[] {
   ];
 }
 
-/** Of the types that fields have. */
+/** The names of the fields' types. */
 const EXPECTED_IN_WORDS: Readonly<Partial<Record<string, string>>> = {
   object: 'an object',
   record: 'an object',
@@ -120,7 +120,7 @@ function problemsOf(issue: z.core.$ZodIssue): FieldProblem[] {
   return [{ path: path.join('.'), message: issue.message }];
 }
 
-/** As many, and of each as much, as a result has room for; one command can have thousands. */
+/** Limits number and length of the problems to the room in a result: one command can have thousands. */
 function shownProblems(problems: readonly FieldProblem[]): FieldProblem[] {
   const shown = problems
     .slice(0, PROBLEMS_MAX)
@@ -137,13 +137,13 @@ export function canonicalJson(fields: object): string {
   return stringifyLossless(canonical(fields));
 }
 
-/** Same fingerprint, same command: by type and canonical content. Total for every canonical text. */
+/** Same fingerprint, same command: by type and canonical content. Never throws for a canonical text. */
 export function commandFingerprint(type: CommandType, canonicalText: string): string {
   const compared = type === 'create-quote' ? withParsedOthers(canonicalText) : canonicalText;
   return crypto.hash('sha256', `${type}\n${compared}`, 'base64url');
 }
 
-/** `otherFieldsJson` of source and destination is compared by what it says, not by how it is spaced or ordered. */
+/** `otherFieldsJson` of source and destination is compared by its content, not by its spacing or order. */
 function withParsedOthers(canonicalText: string): string {
   if (!canonicalText.includes('"otherFieldsJson"')) return canonicalText;
   const command = parseLossless(canonicalText);
@@ -157,7 +157,7 @@ function withParsedOthers(canonicalText: string): string {
   return stringifyLossless(command);
 }
 
-/** The object that the text says, or the text where it says none: then the command is INVALID. */
+/** The object in the text; else the text itself, and the command is INVALID. */
 function canonicalOthers(text: string): JsonValue {
   try {
     return canonical(parseUnambiguous(text)) as JsonValue;

@@ -1,4 +1,4 @@
-/** The command types of the contract, and what each is called where. */
+/** The command types of the contract, and their names in each place. */
 
 export const COMMAND_TYPES = [
   'create-quote',
@@ -18,7 +18,7 @@ export const COMMAND_RECORDS = {
   'simulate-uma-receive': 'SimulateUmaReceive',
 } as const satisfies Record<CommandType, string>;
 
-/** What the service answers to each with. */
+/** What the service returns for each. */
 export const COMMAND_ANSWERS: Readonly<Record<CommandType, 'quote' | 'transaction'>> = {
   'create-quote': 'quote',
   'execute-quote': 'quote',
@@ -28,7 +28,7 @@ export const COMMAND_ANSWERS: Readonly<Record<CommandType, 'quote' | 'transactio
 };
 
 interface OutcomeRow {
-  /** An operator may have the command tried again, for which its fields are kept. */
+  /** An operator may retry the command, so its fields are kept. */
   readonly isRetriable: boolean;
   /** An operator should look at it. */
   readonly isAmiss: boolean;
@@ -41,14 +41,14 @@ export const OUTCOMES = {
   INVALID: { isRetriable: true, isAmiss: false },
   EXPIRED: { isRetriable: true, isAmiss: false },
   FAILED: { isRetriable: true, isAmiss: true },
-  /** About one message; the entry of the key is not touched. */
+  /** It concerns one message only; the key's entry stays as it is. */
   CONFLICT: { isRetriable: false, isAmiss: false },
   UNKNOWN: { isRetriable: true, isAmiss: true },
 } as const satisfies Record<string, OutcomeRow>;
 export type Outcome = keyof typeof OUTCOMES;
 export const OUTCOME_NAMES = Object.keys(OUTCOMES) as Outcome[];
 
-/** By what a result was decided. */
+/** What decided a result. */
 export const SETTLED_BY = ['ANSWER', 'LOOKUP', 'OPERATOR', 'PROCESSOR'] as const;
 export type SettledBy = (typeof SETTLED_BY)[number];
 
@@ -63,7 +63,7 @@ export const PROCESSOR_ERROR_CODES = {
 } as const satisfies Record<string, Outcome>;
 export type ProcessorErrorCode = keyof typeof PROCESSOR_ERROR_CODES;
 
-/** Largest value of a command, bytes: many times what one needs, and room for it in a ledger record. */
+/** Largest value of a command in bytes: many times the need, and small enough for a ledger record. */
 export const COMMAND_VALUE_BYTES_MAX = 64 * 1024;
 
 export function isCommandType(text: string): text is CommandType {

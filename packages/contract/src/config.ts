@@ -1,6 +1,6 @@
 /**
- * Settings: environment -> Config. One table says name, default, meaning and how the text is read; documentation and
- * the chart follow from it. Every problem is reported at once; nothing starts on a wrong setting (exit code 78).
+ * Settings: environment -> Config. One table has name, default, meaning and parser of each; documentation and the chart
+ * follow from it. All problems are reported together; nothing starts with a wrong setting (exit code 78).
  */
 import { isIPv6 } from 'node:net';
 import { COMMAND_TYPES, isCommandType, type CommandType } from './commands.ts';
@@ -8,9 +8,9 @@ import { WatchedFile } from './watched-file.ts';
 
 /** EX_CONFIG of sysexits: the configuration is wrong. */
 export const EXIT_CODE_CONFIG = 78;
-/** Of API_TIMEOUT_MS. */
+/** Upper bound of API_TIMEOUT_MS. */
 export const API_TIMEOUT_MAX_MS = 300_000;
-/** Of KAFKA_SESSION_TIMEOUT_MS. */
+/** Upper bound of KAFKA_SESSION_TIMEOUT_MS. */
 export const SESSION_TIMEOUT_MAX_MS = 300_000;
 
 export type MaxAgeMs = Record<CommandType, number>;
@@ -69,13 +69,15 @@ function httpUrl(value: string): string {
   return value.replace(/\/+$/, '');
 }
 
-/** A host, or an http or https URL of host and port alone; `none`. Bounded, for it travels to all members of the group. */
+/**
+ * A host, or an http or https URL of host and port alone; `none`. Bounded, because it travels to all members of the group.
+ */
 function memberAddress(value: string): string {
   if (value === 'none') return value;
   if (value.length > 150) throw new SettingProblem('is longer than 150 characters');
   if (!value.includes('//')) {
     if (!isIPv6(value) && !/^[a-zA-Z0-9._-]+$/.test(value))
-      throw new SettingProblem('is neither a host nor an http or https URL; a port wants the URL');
+      throw new SettingProblem('is neither a host nor an http or https URL; a port requires the URL form');
     return value;
   }
   const url = new URL(httpUrl(value));
@@ -116,7 +118,7 @@ const DEFAULT_MAX_AGES = {
   'simulate-uma-receive': '15m',
 } as const satisfies Record<CommandType, string>;
 
-/** As it is set; a sandbox's command need not be named. */
+/** As it is set; the sandbox's command is optional. */
 const DEFAULT_MAX_AGE = Object.entries(DEFAULT_MAX_AGES)
   .filter(([type]) => type !== 'simulate-uma-receive')
   .map(([type, age]) => `${type}=${age}`)
@@ -193,7 +195,7 @@ export const SETTINGS = {
   ),
   API_IDEMPOTENCY_RETENTION: setting(
     '24h',
-    'How long after the first sending the service knows a key. It is not used in the last API_TIMEOUT_MS and SETTLING_TIME_MS of that.',
+    'How long the service remembers a key after its first call. We do not use the last API_TIMEOUT_MS and SETTLING_TIME_MS of that.',
     parseDurationMs,
   ),
   IMMEDIATE_EXECUTION: setting(
@@ -230,17 +232,17 @@ export const SETTINGS = {
   POLL_MAX_CALLS_PER_MINUTE: setting('120', "The poller's call budget, whole group.", integer(1, 100_000)),
   SANDBOX_COMMANDS: setting(
     'false',
-    'Serve simulate-uma-receive commands; while it is off, nobody reads them.',
+    'Serve simulate-uma-receive commands; while it is off, they are not read.',
     boolean,
   ),
   HTTP_HOST: setting('127.0.0.1', 'Address of the HTTP endpoints.', text),
   HTTP_PORT: setting('8080', 'Port of the HTTP endpoints; 0 takes a free one.', integer(0, 65_535)),
   HTTP_ADVERTISED_ADDRESS: setting(
     '',
-    'Where other members of the group ask this one for the page: a host, or http(s)://host:port. HTTP_HOST and HTTP_PORT if not set; where HTTP_HOST is every address of the machine, its first that is no loopback. none: they do not ask it.',
+    'Where other members of the group reach this one for the page: a host, or http(s)://host:port. Default: HTTP_HOST and HTTP_PORT; if HTTP_HOST is a wildcard, the first address that is not loopback. none: they do not ask it.',
     optional(memberAddress),
   ),
-  HTTP_AUTH_TOKEN: setting('', 'Bearer token that page, state and metrics want, if set.', optionalText, true),
+  HTTP_AUTH_TOKEN: setting('', 'Bearer token that page, state and metrics require, if set.', optionalText, true),
   LOG_LEVEL: setting(
     'info',
     'trace, debug, info, warn, error or fatal.',
@@ -255,8 +257,8 @@ export type Environment = Record<string, string | undefined>;
 
 /**
  * Reads the settings named, or all of them.
- * @param environment as `process.env`; a secret may also come from the file named by `<NAME>_FILE`, and is then, each time it
- * is read from the configuration, what the file holds now
+ * @param environment as `process.env`; a secret may also come from the file named by `<NAME>_FILE`; the configuration then
+ * returns the file's current content
  * @returns the configuration, or every problem, each naming its setting and never its value if that is secret
  */
 export function readConfig(environment: Environment): ConfigResult {
@@ -266,7 +268,7 @@ export function readConfig(environment: Environment): ConfigResult {
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: values as Config };
 }
 
-/** Like readConfig for some settings alone, for tools that need no more. */
+/** Like readConfig, but only for the settings that a tool needs. */
 export function readSomeSettings<Name extends SettingName>(
   environment: Environment,
   names: readonly Name[],
@@ -296,7 +298,7 @@ function readSettings(
 }
 
 function valueOf(name: SettingName, definition: Setting<unknown>, given: string | undefined): unknown {
-  // A list that is set to nothing means nothing; any other empty text means the default.
+  // An empty list setting means no elements; any other empty text means the default.
   const unset = given === undefined || (given === '' && name !== 'API_IDEMPOTENT_OPERATIONS');
   if (unset && definition.default === null) throw new SettingProblem('is required and not set');
   return definition.parse(unset ? (definition.default ?? '') : given);

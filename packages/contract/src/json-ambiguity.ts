@@ -1,11 +1,11 @@
 /**
- * Finds in JSON text what a parser would pass over in silence: a member that is there twice, of which the last would
- * count; and nesting beyond what a command needs, which recursive readers do not survive.
+ * Finds problems in JSON text that a parser would ignore: a duplicate member, of which only the last would count, and nesting
+ * so deep that recursive readers fail.
  *
- * One pass over the text, without recursion, in linear time. Text that is not JSON is for the parser to refuse.
+ * One pass over the text, without recursion, in linear time. The parser refuses text that is not JSON.
  */
 
-/** Objects and lists within one another; a command has three, its `otherFieldsJson` whatever a variant needs. */
+/** Levels of objects and lists. A command has three; its `otherFieldsJson` may have more. */
 export const NESTING_MAX = 100;
 /** Characters of a path that are shown. */
 export const PATH_LENGTH_MAX = 200;
@@ -13,9 +13,9 @@ export const PATH_LENGTH_MAX = 200;
 export type Ambiguity = { kind: 'twice' | 'too-deep'; problem: string };
 
 interface Opened {
-  /** Names of an object's members so far; null for a list. */
+  /** Member names of an object so far; null for a list. */
   readonly names: Set<string> | null;
-  /** Of the member or the item that is being read. */
+  /** Of the current member or item. */
   name: string;
   index: number;
 }
@@ -23,7 +23,7 @@ interface Opened {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The first of both in the text, or null. */
+/** The first problem in the text, or null. */
 export function ambiguityOf(text: string): Ambiguity | null {
   const opened: Opened[] = [];
   let at = 0;
@@ -57,7 +57,7 @@ export function ambiguityOf(text: string): Ambiguity | null {
   return null;
 }
 
-/** A path as it is shown: cut where it is too long for a result. */
+/** A path to show, cut if it is too long for a result. */
 export function shownPath(path: string): string {
   return path.length <= PATH_LENGTH_MAX ? path : `${path.slice(0, PATH_LENGTH_MAX)}…`;
 }
@@ -78,13 +78,13 @@ function isFollowedByColon(text: string, from: number): boolean {
   return text[at] === ':';
 }
 
-/** What a quoted text says: escapes make equal names look different. */
+/** Decodes a quoted text: escapes make equal names look different. */
 function textOf(quoted: string): string {
   if (!quoted.includes('\\')) return quoted.slice(1, -1);
   try {
     return JSON.parse(quoted) as string;
   } catch {
-    // Not JSON, as the parser will say.
+    // Not JSON; the parser will report it.
     return quoted;
   }
 }

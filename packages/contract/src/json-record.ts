@@ -1,6 +1,6 @@
 /**
- * One of our records written as JSON: the same members by name, longs as integers with all digits. Read by our own schema,
- * it is the same value as the Avro was: members that are missing get their defaults, those that we do not know are left out.
+ * One of our records written as JSON: the same members by name, longs as integers with all digits. Read by our own schema, it
+ * gives the same value as the Avro: missing members get their defaults, and unknown members are left out.
  */
 import { int64Of, isJsonObject, isRawNumber, parseLossless, type JsonValue } from './lossless-json.ts';
 import { readSchemaFile, RECORD_NAMESPACE, type RecordSchema } from './schemas.ts';
@@ -10,7 +10,7 @@ const schemas = new Map<string, RecordSchema>();
 
 class WrongMember extends Error {}
 
-/** @param text what stringifyLossless wrote of the record */
+/** @param text the record as stringifyLossless wrote it */
 export function readJsonRecord(recordName: string, text: string): Read {
   try {
     return { ok: true, value: readRecord(schemaOf(recordName), parseLossless(text), recordName) };
@@ -54,13 +54,13 @@ function readType(type: unknown, value: JsonValue, path: string): unknown {
     }
     case 'int':
       if (isRawNumber(value) && Number.isSafeInteger(Number(value.rawJSON))) return Number(value.rawJSON);
-      // A default of the schema is a plain number.
+      // Defaults in the schema are plain numbers.
       if (typeof value === 'number') return value;
   }
   throw new WrongMember(`${path} is no ${JSON.stringify(type)}`);
 }
 
-/** Ours are of null and one more. */
+/** Our unions have null and one other type. */
 function readUnion(branches: readonly unknown[], value: JsonValue, path: string): unknown {
   if (value === null && branches.includes('null')) return null;
   const [branch] = branches.filter((candidate) => candidate !== 'null');
@@ -75,11 +75,11 @@ function readComplex(type: object & { type: unknown }, value: JsonValue, path: s
     const entries = Object.entries(value);
     return Object.fromEntries(entries.map(([name, item]) => [name, readType(type.values, item, `${path}.${name}`)]));
   }
-  // A logical type stands over its own.
+  // A logical type wraps its own.
   return readType(type.type, value, path);
 }
 
-/** One file has one record, which names the others. */
+/** Each file defines one record, which names the others. */
 function schemaOf(recordName: string): RecordSchema {
   let schema = schemas.get(recordName);
   if (schema === undefined) schemas.set(recordName, (schema = readSchemaFile(recordName)));

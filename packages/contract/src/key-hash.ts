@@ -1,7 +1,7 @@
-/** Tells commands apart without telling their keys, which may hold personal data: in the log, on the page, in spans. */
+/** Identifies commands in the log, on the page and in spans without their keys, which may hold personal data. */
 import { createHash } from 'node:crypto';
 
-/** 64 bits: no two keys of a log are alike. */
+/** 64 bits: in practice no two keys of a log collide. */
 const CHARACTERS = 16;
 
 export function keyHash(key: string): string {

@@ -1,6 +1,6 @@
 /** The rule of command keys, and which lane a key belongs to. */
 
-/** The execution half of a two-step quote sends this after its key; so no key may end in it. */
+/** A two-step quote appends this to its key for the execution, so no key may end in it. */
 export const EXECUTE_SUFFIX = '.execute';
 const KEY_LENGTH_MAX = 200;
 
@@ -19,7 +19,7 @@ export function readKey(bytes: Buffer | null | undefined): KeyResult {
   return problem === null ? { ok: true, key: bytes.toString('latin1') } : { ok: false, reason: 'INVALID_KEY', problem };
 }
 
-/** What is wrong with a key, or null. */
+/** The problem with a key, or null. */
 export function keyProblem(key: string): string | null {
   if (key.length === 0 || key.length > KEY_LENGTH_MAX)
     return `the key has ${key.length} bytes; it must have 1 to ${KEY_LENGTH_MAX}`;

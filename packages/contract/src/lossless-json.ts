@@ -1,12 +1,12 @@
 /**
  * JSON that keeps every digit (invariant I8).
  *
- * Numbers are parsed to raw-JSON objects that hold the text as received, so that `9007199254740993` and `1.10` survive
- * a round trip. `JSON.stringify` writes such objects back digit by digit.
+ * It parses numbers to raw-JSON objects that hold the text as received, so that `9007199254740993` and `1.10` survive a round
+ * trip. `JSON.stringify` writes such objects back digit by digit.
  */
 import { ambiguityOf } from './json-ambiguity.ts';
 
-/** A JSON number as it was written; the platform's raw-JSON object. */
+/** A JSON number as it was written: JavaScript's raw-JSON object. */
 export interface RawNumber {
   readonly rawJSON: string;
 }
@@ -16,7 +16,7 @@ export interface JsonObject {
   [name: string]: JsonValue;
 }
 
-// The platform has both since Node 21; TypeScript's library does not declare them yet.
+// Node has both since version 21; TypeScript's library does not declare them yet.
 const platformJson = JSON as unknown as {
   rawJSON(text: string): RawNumber;
   isRawJSON(value: unknown): value is RawNumber;
@@ -28,12 +28,12 @@ const INT64_MAX = 2n ** 63n - 1n;
 const INT64_DIGITS_MAX = 19;
 
 /**
- * Finds a number that the platform would write otherwise than it stands, or may: anything but integers of up to 15 digits
- * and decimals of up to 9 and 6 without a zero at the end. The like of it within a text is found as well, and does no harm.
+ * Finds a number that JavaScript might write differently: anything but integers of up to 15 digits and decimals of up to 9
+ * and 6 digits without a trailing zero. It also matches such a number inside a string, which does no harm.
  */
 const NUMBER_TO_KEEP =
   /(?:^|[[:,])\s*(?!(?:0|-?[1-9]\d{0,14}|-?(?:0|[1-9]\d{0,8})\.\d{0,5}[1-9])(?:[\s,}\]]|$))-?\d[\d.eE+-]*(?:[\s,}\]]|$)/;
-/** Deeper than any answer; what is nested more is left to the platform, which knows its own bounds. */
+/** Deeper than any answer. Deeper text goes to JSON.parse, which has its own limits. */
 const WALKED_NESTING_MAX = 100;
 
 /**
@@ -41,7 +41,7 @@ const WALKED_NESTING_MAX = 100;
  * @throws SyntaxError for text that is not JSON, RangeError for nesting beyond the stack.
  */
 export function parseLossless(text: string): JsonValue {
-  // Being asked for every value costs the platform several times the parsing itself.
+  // A reviver for every value costs several times the parsing itself.
   if (NUMBER_TO_KEEP.test(text)) return parseNumberByNumber(text);
   const holder = { value: JSON.parse(text) as unknown };
   return keepNumbers(holder, WALKED_NESTING_MAX) ? (holder.value as JsonValue) : parseNumberByNumber(text);
@@ -53,7 +53,7 @@ function parseNumberByNumber(text: string): JsonValue {
   ) as JsonValue;
 }
 
-/** Puts raw numbers in the place of those that are written as they stood; false where it is nested too deeply for that. */
+/** Replaces numbers by raw numbers of the same text; false if the value is nested too deeply. */
 function keepNumbers(parent: object, nestingLeft: number): boolean {
   const members = parent as Record<string, unknown>;
   for (const name of Object.keys(members)) {
@@ -66,12 +66,12 @@ function keepNumbers(parent: object, nestingLeft: number): boolean {
   return true;
 }
 
-/** JSON that can be read in more than one way, or is nested too deeply; the message says what and where. */
+/** The JSON is ambiguous or nested too deeply; the message says what and where. */
 export class JsonMeaningError extends SyntaxError {}
 
 /**
- * Parses JSON of others who are to mean one thing by it: commands and decisions.
- * @throws JsonMeaningError naming the member that is there twice, or where the nesting is too deep; SyntaxError for
+ * Parses JSON of others that must have exactly one meaning: commands and decisions.
+ * @throws JsonMeaningError naming the duplicate member, or the place nested too deeply; SyntaxError for
  *   text that is not JSON
  */
 export function parseUnambiguous(text: string): JsonValue {
@@ -99,17 +99,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
-/** The int64 that a JSON number is written as; null if it has a fraction, an exponent or too many digits. */
+/** The int64 of a JSON number; null if it has a fraction, an exponent or too many digits. */
 export function int64Of(value: unknown): bigint | null {
   if (!isRawNumber(value) || !/^-?\d{1,19}$/.test(value.rawJSON)) return null;
   const integer = BigInt(value.rawJSON);
   return integer >= INT64_MIN && integer <= INT64_MAX ? integer : null;
 }
 
-/** Longer numbers are nobody's amounts. */
+/** No amount is longer. */
 const NUMBER_LENGTH_MAX = 100;
 
-/** The int64 that is a JSON number's value, however it is written, as JSON Schema reads integers: `1000.0` and `1e3` are 1000. */
+/** The int64 value of a JSON number in any notation, as JSON Schema reads integers: `1000.0` and `1e3` are 1000. */
 export function int64ValueOf(value: unknown): bigint | null {
   if (!isRawNumber(value) || value.rawJSON.length > NUMBER_LENGTH_MAX) return null;
   const plain = int64Of(value);
@@ -118,7 +118,7 @@ export function int64ValueOf(value: unknown): bigint | null {
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(value.rawJSON) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, '').replace(/0+$/, '');
   if (digits === '') return whole === '' ? null : 0n;
-  // What was cut off at the end belongs to the places of the number.
+  // Trailing zeros that were cut off still count as places of the number.
   const endingZeros = /0*$/.exec(`${whole}${fraction}`)?.[0].length ?? 0;
   const places = Number(exponent) - fraction.length + endingZeros;
   if (places < 0 || digits.length + places > INT64_DIGITS_MAX) return null;

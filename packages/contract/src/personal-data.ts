@@ -1,9 +1,9 @@
 /**
- * What of a command, a result or an event may be a person's or an account's: by the names of fields, and by how it looks
- * in the texts of others. For the log and for the command line. Pure.
+ * Finds personal and account data in a command, a result or an event: by field name, and by pattern in texts of others. For
+ * the log and the command line. Pure.
  */
 
-/** Fields whose values name a person or an account, or may; compared without case, hyphens and underscores. */
+/** Fields whose values may name a person or an account. Case, hyphens and underscores are ignored. */
 const PERSONAL_NAMES = new Set(
   [
     ...['accountId', 'accountNumber', 'accountIdentifier', 'iban', 'clabe', 'pixKey', 'upiId', 'umaAddress'],
@@ -13,20 +13,20 @@ const PERSONAL_NAMES = new Set(
   ].map(comparableName),
 );
 
-/** Accounts and addresses as they look in the texts of others; dates, ports and short offsets stay readable. */
+/** Patterns of accounts and addresses in texts of others; dates, ports and short offsets stay readable. */
 const PERSONAL_PATTERNS = [
-  // A value quoted after a sensitive name, as in a piece of JSON.
+  // A quoted value after a sensitive name, as in a piece of JSON.
   /(?<=(?:account|iban|clabe|secret|password|token|email|phone|name)[A-Za-z]*\\?["']?\s*[:=]\s*)\\?["']?[^\s"'\\,;}]+/gi,
   /[^\s"'<>@]+@[^\s"'<>@]+/g,
   /\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b/g,
 ];
 
-/** Whether the value of a field of this name is masked, whatever it is. */
+/** Whether to mask any value of a field with this name. */
 export function isPersonalName(name: string): boolean {
   return PERSONAL_NAMES.has(comparableName(name));
 }
 
-/** Replaces what looks like an account or an address in a text. */
+/** Masks text that looks like an account or an address. */
 export function maskPersonalIn(text: string, mask: string): string {
   return PERSONAL_PATTERNS.reduce((masked, pattern) => masked.replace(pattern, mask), text);
 }

@@ -1,7 +1,7 @@
-/** The quote that a transaction names: not in the interface, but services may show it. */
+/** The quote that a transaction names. The interface does not have it, but services may show it. */
 import { isJsonObject, parseLossless } from './lossless-json.ts';
 
-/** @param otherFieldsJson of a transaction @returns the text at `quoteId`; null where there is none */
+/** @param otherFieldsJson of a transaction @returns the text at `quoteId`; null if there is none */
 export function quoteIdAmong(otherFieldsJson: string | null): string | null {
   if (otherFieldsJson?.includes('"quoteId"') !== true) return null;
   const others = parseLossless(otherFieldsJson);

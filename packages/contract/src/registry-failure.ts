@@ -1,30 +1,30 @@
 /**
- * What it means that the schema registry cannot be used: whether it is away, or is there and refuses us, and by what. Pure.
+ * Classifies a failure of the schema registry: it does not answer, or it answers and refuses us. Pure.
  *
- * Refusals (log-in, rights, certificate, address, a subject that is not there) are mended by an operator alone; the rest
- * passes by itself.
+ * Only an operator can fix a refusal (authentication, authorization, certificate, address, missing subject). Every other
+ * failure passes by itself.
  */
 import { certificateRemedy, isCertificateFault, isTlsFault } from './tls-failure.ts';
 
 export type RegistryFailure =
-  /** 401: who we say that we are was not believed. */
+  /** 401: authentication failed. */
   | { readonly kind: 'authentication' }
-  /** 403: we are known, and may not. */
+  /** 403: authorization failed. */
   | { readonly kind: 'authorization' }
-  /** The registry's certificate was not believed by us. */
+  /** We do not trust the registry's certificate. */
   | { readonly kind: 'certificate'; readonly code: string; readonly detail: string }
-  /** We speak TLS, and what listens there does not, or not with us. */
+  /** The TLS handshake failed, or the port does not speak TLS. */
   | { readonly kind: 'tls'; readonly code: string }
-  /** Something answers that is no registry, or not by this path: another service, a page of a proxy, a redirect. */
+  /** The answer does not come from a registry, or the path is wrong: another service, a proxy's page, a redirect. */
   | { readonly kind: 'not-a-registry'; readonly status: number; readonly contentType: string | null }
-  /** The registry is there, and does not have what it must have. */
+  /** The registry answers, but lacks a required subject. */
   | { readonly kind: 'subject-missing'; readonly subjects: readonly string[] }
-  /** It answers that it cannot answer now: 5xx, 429 and the like. */
-  | { readonly kind: 'server-error'; readonly status: number; readonly told: string | null }
-  /** No whole answer in time. */
+  /** A temporary error: 5xx, 429 and the like. */
+  | { readonly kind: 'server-error'; readonly status: number; readonly message: string | null }
+  /** No complete answer in time. */
   | { readonly kind: 'unreachable'; readonly detail: string };
 
-/** The registry cannot be used, or none is set; the message says what to do. */
+/** The registry cannot be used, or none is set; the message names the remedy. */
 export class RegistryError extends Error {
   /** Null: no registry is set. */
   readonly failure: RegistryFailure | null;
@@ -34,41 +34,41 @@ export class RegistryError extends Error {
     this.failure = options.failure;
   }
 
-  /** It does not have what it must have, or is not set. */
+  /** It lacks a required subject, or is not set. */
   get missing(): boolean {
     return this.failure === null || this.failure.kind === 'subject-missing';
   }
 
-  /** Waiting does not mend it. */
+  /** Waiting does not help. */
   get refused(): boolean {
     return this.failure === null || isRegistryRefusal(this.failure.kind);
   }
 }
 
-/** @param url of the registry, which a setting holds without credentials */
+/** @param url of the registry; the setting holds no credentials */
 export function registryError(failure: RegistryFailure, url: string, cause?: unknown): RegistryError {
   return new RegistryError(registryFailureInWords(failure, url), { failure, cause });
 }
 
-/** Whether no retry mends it. */
+/** Whether retrying is useless. */
 export function isRegistryRefusal(kind: RegistryFailure['kind']): boolean {
   return kind !== 'server-error' && kind !== 'unreachable';
 }
 
-/** What a status means that is no answer to what was asked. */
-export function failureOfStatus(status: number, contentType: string | null, told: string | null): RegistryFailure {
+/** Classifies a status that does not answer the question. */
+export function failureOfStatus(status: number, contentType: string | null, message: string | null): RegistryFailure {
   if (status === 401) return { kind: 'authentication' };
   if (status === 403) return { kind: 'authorization' };
   if (status >= 500 || status === 408 || status === 425 || status === 429)
-    return { kind: 'server-error', status, told };
+    return { kind: 'server-error', status, message };
   return { kind: 'not-a-registry', status, contentType };
 }
 
-/** Why no whole answer came. */
+/** Why no complete answer came. */
 export function failureOfRequest(error: unknown, timeoutMs: number): RegistryFailure {
   if (!(error instanceof Error)) return { kind: 'unreachable', detail: String(error) };
   if (error.name === 'TimeoutError') return { kind: 'unreachable', detail: `no answer within ${timeoutMs} ms` };
-  // fetch says only that it failed; why is in the cause.
+  // fetch only says that it failed; the cause says why.
   const cause = error.cause instanceof Error ? error.cause : error;
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : null;
   if (code === null) return { kind: 'unreachable', detail: cause.message };
@@ -76,10 +76,10 @@ export function failureOfRequest(error: unknown, timeoutMs: number): RegistryFai
   return isTlsFault(code) ? { kind: 'tls', code } : { kind: 'unreachable', detail: code };
 }
 
-/** In a sentence of ours: a certificate may name a hundred hosts. */
+/** Limits a quoted detail: a certificate may name a hundred hosts. */
 const DETAIL_LENGTH_MAX = 200;
 
-/** A sentence with what to do: a setting to mend, or a right to grant. */
+/** A sentence with the remedy: a setting to correct, or a right to grant. */
 function registryFailureInWords(failure: RegistryFailure, url: string): string {
   const where = `the schema registry at ${url}`;
   switch (failure.kind) {
@@ -104,10 +104,10 @@ function registryFailureInWords(failure: RegistryFailure, url: string): string {
       return `what answers at ${url} is no schema registry (HTTP ${failure.status} ${form}): check scheme, host and path of SCHEMA_REGISTRY_URL, the base of a Confluent-compatible interface, and what proxy stands before it`;
     }
     case 'subject-missing':
-      return `${where} does not have our schema under ${failure.subjects.join(', ')}: for a new release or prefix run \`npm run cli -- schemas register\`; where it lost its data, restore that, for the messages in Kafka name the ids of before; where it is another registry, mend SCHEMA_REGISTRY_URL`;
+      return `${where} does not have our schema under ${failure.subjects.join(', ')}: for a new release or prefix run \`npm run cli -- schemas register\`; if it lost its data, restore that, because messages in Kafka name its previous ids; if it is the wrong registry, correct SCHEMA_REGISTRY_URL`;
     case 'server-error': {
-      const told = failure.told === null ? '' : `: ${failure.told}`;
-      return `${where} fails (HTTP ${failure.status}${told}): look at the registry, and at what stands before it; it is asked again`;
+      const message = failure.message === null ? '' : `: ${failure.message}`;
+      return `${where} fails (HTTP ${failure.status}${message}): check the registry and any proxy before it; we retry`;
     }
     case 'unreachable':
       return `${where} does not answer (${failure.detail}): check SCHEMA_REGISTRY_URL, and that the registry is running`;

@@ -1,38 +1,37 @@
-/** One question to the schema registry, over the Confluent-compatible interface: bounded in time and in bytes. */
+/** One request to the schema registry's Confluent-compatible interface, bounded in time and in bytes. */
 import { isJsonObject, isRawNumber, parseLossless, type JsonObject, type JsonValue } from './lossless-json.ts';
 import { failureOfRequest, failureOfStatus, registryError } from './registry-failure.ts';
 
 export interface RegistryAccess {
-  /** Base of the interface. */
+  /** Base URL of the interface. */
   readonly url: string;
   readonly username: string | null;
   readonly password: string | null;
 }
 
-/** An answer to what was asked, and by a registry. */
+/** A registry's answer to the question. */
 export interface RegistryAnswer {
   /** 200, or one of ABOUT_THE_QUESTION. */
   readonly status: number;
-  /** Empty where it was too long. */
+  /** Empty if it was too long. */
   readonly body: JsonObject;
-  /** The body was longer than ANSWER_BYTES_MAX and is not here. */
+  /** The body was longer than ANSWER_BYTES_MAX and was dropped. */
   readonly isTooLong: boolean;
 }
 
 const CONTENT_TYPE = 'application/vnd.schemaregistry.v1+json';
-/** Several times the longest schema that we take. */
+/** Several times the longest schema that we accept. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
-/** Of what others say, in a sentence of ours. */
-const TOLD_LENGTH_MAX = 200;
+/** Characters of the registry's message that we quote. */
+const MESSAGE_LENGTH_MAX = 200;
 /**
- * What was asked for is not there, or not in a form that the registry takes: verdicts on the question. All else is about the
- * registry: log-in, time, limits, faults.
+ * These statuses answer the question: the object does not exist, or the registry does not accept its form. All others concern
+ * the registry itself: authentication, time, limits, faults.
  */
 const ABOUT_THE_QUESTION: readonly number[] = [400, 404, 409, 422];
 
 /**
- * @throws RegistryError when no answer came that a registry gives to the question, within the time; its message says why, and
- * what to do
+ * @throws RegistryError if no registry answered the question in time; its message says why, and names the remedy
  */
 export async function askRegistry(
   access: RegistryAccess,
@@ -68,12 +67,12 @@ export async function askRegistry(
   const parsed = text === null ? null : jsonOf(text);
   const body = isJsonObject(parsed) ? parsed : null;
   if (body !== null && (status === 200 || isVerdict(status, body))) return { status, body, isTooLong: false };
-  throw registryError(failureOfStatus(status, contentTypeOf(response), toldBy(body)), url);
+  throw registryError(failureOfStatus(status, contentTypeOf(response), messageIn(body)), url);
 }
 
 /**
- * Whether the registry itself says so, and not something before it or in its place: by the number of its error. What is not
- * there has a number of its own (40401 and on); a path that the registry does not know has 404, with Apicurio 2 zero.
+ * Whether the registry itself says so, not a proxy or another server: its error code decides. A missing object has a code of
+ * its own (40401 and on). An unknown path has 404; Apicurio 2 gives zero.
  */
 function isVerdict(status: number, body: JsonObject): boolean {
   const code = numberIn(body, 'error_code');
@@ -102,17 +101,17 @@ function jsonOf(text: string): JsonValue {
   }
 }
 
-/** In a sentence of ours: a type and nothing else. */
+/** Only the media type, to quote in a message. */
 function contentTypeOf(response: Response): string | null {
   return /^[a-z0-9.+-]{1,40}\/[a-z0-9.+-]{1,60}/i.exec(response.headers.get('content-type') ?? '')?.[0] ?? null;
 }
 
-function toldBy(body: JsonObject | null): string | null {
-  const told = body?.['message'];
-  return typeof told === 'string' && told !== '' ? told.slice(0, TOLD_LENGTH_MAX) : null;
+function messageIn(body: JsonObject | null): string | null {
+  const message = body?.['message'];
+  return typeof message === 'string' && message !== '' ? message.slice(0, MESSAGE_LENGTH_MAX) : null;
 }
 
-/** A whole number in an answer: ids, versions and codes of errors. Null: it is not there, or is none. */
+/** A whole number in an answer: ids, versions and error codes. Null: missing, or not a whole number. */
 export function numberIn(body: JsonObject, name: string): number | null {
   const value = body[name];
   return isRawNumber(value) && /^\d{1,10}$/.test(value.rawJSON) ? Number(value.rawJSON) : null;

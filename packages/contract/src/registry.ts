@@ -1,12 +1,11 @@
 /**
  * Avro in the Confluent wire format, through the schema registry.
  *
- * Writing: the id of each of our schemas is looked up once by its subject, and the registry's client makes a type of the schema that
- * has the id (registering is a deployment step, not ours).
- * Reading: what others registered and wrote has to be bounded: the writer's schema comes from the registry
- * (writer-look-up.ts) and is resolved into our own record, so that older and newer publishers are both understood. What was
- * found is kept, for ids never change; that an id is not known, or not the subject's, is asked again each time, for it may
- * be registered since.
+ * Writing: each of our schemas' ids is looked up once by its subject, and the registry's client makes a type of the schema
+ * with that id. Registering is a deployment step. Reading: schemas and bytes of others must be bounded. The writer's schema
+ * comes from the registry (writer-look-up.ts) and is resolved into our own record, so that we understand older and newer
+ * publishers. Found schemas are kept, because ids never change. An unknown id, or one of another subject, is looked up each
+ * time, because it may have been registered since.
  */
 import { SchemaRegistry } from '@kafkajs/confluent-schema-registry';
 import type avsc from 'avsc';
@@ -27,26 +26,26 @@ import { readerRecord, type ReaderRecord } from './writer-schema.ts';
 
 /** Magic byte and schema id before the Avro bytes. */
 const WIRE_HEADER_BYTES = 5;
-/** Writers' schemas that are kept; a topic has a few versions in use. The oldest found goes first. */
+/** Writers' schemas to keep; a topic has a few versions in use. The one found first is dropped first. */
 const WRITERS_MAX = 200;
-/** Records whose writers must not say what we would not see: orders to us, not news from us. */
+/** Orders to us, not news from us: their writers must not use fields that we would not see. */
 const ORDERS: readonly string[] = [...Object.values(COMMAND_RECORDS), 'OperatorDecision'];
 
 export interface RegistryOptions extends RegistryAccess {
   /** Topics with a schema, and the record of each. */
   readonly records: ReadonlyMap<string, string>;
-  /** Left out: that of the machine. */
+  /** Default: the machine's clock. */
   readonly time?: LookUpTime;
 }
 
-/** Why the registry cannot be used, as it was last found. */
+/** Why the registry cannot be used, as last found. */
 export interface RegistryFault {
   readonly failure: RegistryFailure;
-  /** What was asked for, where, and what to do. */
+  /** The request, the registry, and the remedy. */
   readonly problem: string;
 }
 
-/** The record of a command or decision has what its writer said in fields that we do not know, as base64 of the bytes. */
+/** A command or decision with unknown fields keeps them as base64 of the bytes. */
 export type DecodeResult = { kind: 'record'; value: unknown } | NoWriter;
 
 interface OwnSchema {
@@ -60,15 +59,15 @@ export class RecordRegistry {
   readonly #writerLookUp: WriterLookUp;
   readonly #records: ReadonlyMap<string, string>;
   readonly #readers = new Map<string, ReaderRecord>();
-  /** By topic and id: an id may be of several subjects. */
+  /** By topic and id: several subjects may share an id. */
   readonly #writers = new Map<string, Writer>();
   readonly #lookUps = new Map<string, Promise<Writer>>();
   /** By topic. */
   readonly #own = new Map<string, OwnSchema>();
-  /** Of the last question that failed since `fault` was asked; null: none did, or one was answered since. */
+  /** The last failed request since the previous call of `fault`; null: none failed, or a later one was answered. */
   #noted: RegistryFault | null = null;
 
-  /** @param options the password is read anew for each question */
+  /** @param options the password is read for each request */
   constructor(options: RegistryOptions) {
     const { url, username } = options;
     this.#access = options;
@@ -88,8 +87,8 @@ export class RecordRegistry {
   }
 
   /**
-   * Looks up the ids of the schemas that will be written.
-   * @throws RegistryError naming every topic whose schema is not registered, or what failed
+   * Looks up the ids of the schemas that we will write.
+   * @throws RegistryError naming every topic whose schema is not registered, or the failure
    */
   async prepare(topics: Iterable<string>): Promise<void> {
     const missing: string[] = [];
@@ -105,9 +104,9 @@ export class RecordRegistry {
   }
 
   /**
-   * What the last question failed with, of those that were made for messages since this was asked before. Where none failed, one
-   * is made: for the id of a schema that is written. Never throws.
-   * @returns null: the registry answers as it must
+   * The failure of the last request made for messages since the previous call. If none failed, it looks up the id of one of
+   * our schemas. Never throws.
+   * @returns null: the registry works
    */
   async fault(): Promise<RegistryFault | null> {
     const noted = this.#noted;
@@ -122,7 +121,7 @@ export class RecordRegistry {
     }
   }
 
-  /** Looks up the topic's schema where it is not known yet. @throws RegistryError when it cannot be looked up */
+  /** Looks up the topic's schema if it is not known yet. @throws RegistryError if the look-up fails */
   async ready(topic: string): Promise<void> {
     if (!this.#own.has(topic)) await this.#ownSchema(topic);
   }
@@ -139,8 +138,8 @@ export class RecordRegistry {
   }
 
   /**
-   * Reads a value of the topic into our own record of it. Never throws for what the bytes or the schema say.
-   * @returns a promise where the registry must be asked for the writer's schema
+   * Reads a value of the topic into our own record. Never throws because of the bytes or the schema.
+   * @returns a promise if the writer's schema must be looked up
    */
   decode(topic: string, bytes: Buffer): DecodeResult | Promise<DecodeResult> {
     if (bytes.length < WIRE_HEADER_BYTES || bytes[0] !== 0) {
@@ -169,7 +168,7 @@ export class RecordRegistry {
     }
     const writer = await lookUp;
     this.#noted = writer.kind === 'unavailable' ? writer : null;
-    // What will never be otherwise; an id that is not known, or not the subject's, may be registered any time.
+    // Only final answers are kept. An unknown id, or one of another subject, may be registered at any time.
     if (writer.kind === 'writer' || writer.kind === 'unreadable') {
       const [oldest] = this.#writers.keys();
       if (this.#writers.size >= WRITERS_MAX && oldest !== undefined) this.#writers.delete(oldest);

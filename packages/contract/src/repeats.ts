@@ -1,11 +1,11 @@
 /**
- * What would be said again and again, said at once and then once a minute with how often it came: for lines of the log
- * whose cause lasts. Bounded: beyond KINDS_MAX kinds all others are one kind.
+ * Limits repeated log lines: the first is logged at once, then one per minute with the number of repeats. Beyond KINDS_MAX
+ * kinds, all others share one kind.
  */
 const SAY_AGAIN_MS = 60_000;
 const KINDS_MAX = 50;
 const OTHERS = 'others';
-/** Kinds differ by words: addresses, lanes and durations are no kinds. */
+/** Kinds differ by their words, not by addresses, lanes or durations. */
 const NUMBERS = /\d+/g;
 
 export class Repeats {
@@ -18,8 +18,8 @@ export class Repeats {
   }
 
   /**
-   * To be asked each time that it comes.
-   * @returns null: not to be said now; else how often it came unsaid since it was said last
+   * Call it for each event.
+   * @returns null: do not log now; else the number of events not logged since the previous line
    */
   unsaid(text: string): number | null {
     const nowMs = this.#nowMs();
@@ -38,7 +38,7 @@ export class Repeats {
     return unsaid;
   }
 
-  /** Kinds that are over make room for others. */
+  /** Kinds that no longer occur make room for others. */
   #kindOf(kind: string, nowMs: number): string {
     if (this.#kinds.has(kind) || this.#kinds.size < KINDS_MAX) return kind;
     for (const [name, { saidMs }] of this.#kinds) if (nowMs - saidMs >= SAY_AGAIN_MS) this.#kinds.delete(name);

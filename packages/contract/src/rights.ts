@@ -1,8 +1,8 @@
 /**
- * What each role may do at Kafka, as one table: the least with which all of the role's work goes. The manual
- * (docs/rights.md), the chart's KafkaUsers, the check at the start and `doctor --rights` follow from it.
+ * The rights of each role at Kafka, in one table: the minimum for all of its work. The manual (docs/rights.md), the chart's
+ * KafkaUsers, the check at the start and `doctor --rights` follow from it.
  *
- * Read and Write imply Describe, in Kafka as here; a Describe alone is listed only where nothing else is wanted.
+ * Read and Write imply Describe, in Kafka as here; the table lists Describe only if the role needs nothing else there.
  */
 import { COMMAND_TYPES } from './commands.ts';
 import { jsonCopyOf, topicNames } from './topics.ts';
@@ -11,7 +11,7 @@ export type Operation = 'Read' | 'Write' | 'Create' | 'Describe' | 'DescribeConf
 
 export type ResourceType = 'topic' | 'group' | 'transactional-id';
 
-/** One entry of an access control list: an operation on the resource of that name, or on all whose names begin so. */
+/** One entry of an access control list: an operation on the resource with that name, or on all whose names begin with it. */
 export interface Right {
   readonly resource: ResourceType;
   readonly name: string;
@@ -25,12 +25,12 @@ export interface RightsSettings {
   readonly SANDBOX_COMMANDS: boolean;
 }
 
-/** The roles, and what each is for. */
+/** The roles, and the purpose of each. */
 export const ROLES = {
   processor: 'the processor itself',
   operator:
     'the command line of the runbooks: `show`, `ledger`, `results`, `status`, `lag`, `dead-letters`, `resolve`, `hold`, `release`, `doctor`',
-  publisher: 'publishes commands; to await their results it is a subscriber, too',
+  publisher: 'publishes commands; to await their results it is also a subscriber',
   subscriber:
     'reads results and status events; its groups are named `<TOPIC_PREFIX>-subscriber-` and something, or get Read by their own names',
   mirror: '`mirror`: copies results and events as JSON',
@@ -53,24 +53,24 @@ export function rightsOf(role: Role, settings: RightsSettings): Right[] {
   switch (role) {
     case 'processor':
       return [
-        // Those on a wrong partition are moved to their lane: written.
+        // Write: commands on a wrong partition are moved to their lane.
         ...topics([...commands, names.operatorDecisions, names.ledger, names.observations], 'Read', 'Write'),
         ...topics([names.operatorHolds], 'Read'),
         ...topics(events, 'Write'),
-        // Which of them are open it reads.
+        // Read: to know which of them are open.
         ...topics([names.deadLetters], 'Read', 'Write'),
         ...topics([...inputs, names.ledger, ...events, names.deadLetters], 'DescribeConfigs'),
         right('group', group, 'literal', 'Read'),
-        // Each process reads the ledger with a group of its own, and the dead letters with another.
+        // Each process has two groups of its own: one reads the ledger, one the dead letters.
         right('group', `${group}-ledger-`, 'prefixed', 'Read'),
-        // One transactional producer per process; whoever takes its lanes over fences it.
+        // One transactional producer per process; the next owner of its lanes fences it.
         right('transactional-id', `${group}-process-`, 'prefixed', 'Write'),
       ];
     case 'operator':
       return [
         ...topics([...commands, names.operatorDecisions, names.operatorHolds, names.deadLetters], 'Read', 'Write'),
         ...topics([names.ledger, ...events], 'Read'),
-        // Whether it is there, and as it must be, is a check of `doctor`.
+        // `doctor` checks that it exists and is configured correctly.
         ...topics([...inputs, names.ledger, ...events, names.deadLetters], 'DescribeConfigs'),
         ...topics([names.observations], 'Describe'),
         right('group', group, 'literal', 'Describe'),

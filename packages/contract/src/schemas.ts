@@ -1,8 +1,8 @@
 /**
  * The Avro schemas of `schemas/`, one file per record, made self-contained.
  *
- * A file may name another record (`payments.v1.Quote`); the registry wants each subject whole, so the named record is
- * put in its place where it is first used.
+ * A file may name another record (`payments.v1.Quote`); the registry requires self-contained subjects, so the named record's
+ * definition replaces its first use.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -33,7 +33,7 @@ const bigintLong = avsc.types.LongType.__with({
   compare: (left: bigint, right: bigint) => (left === right ? 0 : left < right ? -1 : 1),
 });
 
-/** What avsc hands a type to read and write by; its own types leave it out. */
+/** The buffer that avsc passes to a type; avsc's own declarations leave it out. */
 interface Tap {
   pos: number;
   readLong(): number;
@@ -44,9 +44,9 @@ interface TapMethods {
   _write(tap: Tap, value: unknown): void;
 }
 
-/** Below it, twice a long is a double as well, which avsc's own arithmetic needs. */
+/** Below it, twice a long is an exact double, which avsc's arithmetic needs. */
 const DOUBLED_MAX = 2 ** 52;
-/** Nearly every long is that small: avsc's way for the others, by buffers of eight bytes, costs several times as much. */
+/** Nearly every long is that small. avsc's path for larger ones, with 8-byte buffers, costs several times as much. */
 const anyLong = bigintLong as unknown as TapMethods;
 const fastLong = Object.create(bigintLong, {
   _read: {
@@ -67,7 +67,7 @@ const fastLong = Object.create(bigintLong, {
   },
 }) as avsc.Type;
 
-/** Half of a surrogate pair has no UTF-8, and strict readers would not get past a record that has one: it is written as U+FFFD. */
+/** Half of a surrogate pair has no UTF-8, and strict readers would fail on such a record. We write U+FFFD instead. */
 const plainString = avsc.Type.forSchema('string') as unknown as TapMethods;
 const wellFormedString = Object.create(plainString, {
   _write: {
@@ -76,7 +76,7 @@ const wellFormedString = Object.create(plainString, {
   },
 }) as avsc.Type;
 
-/** The same in the names of its entries. */
+/** The same for the names of map entries. */
 function wellFormedMap(schema: avsc.Schema, options: avsc.ForSchemaOptions): avsc.Type {
   const map = new avsc.types.MapType(schema, options) as unknown as TapMethods;
   return Object.create(map, {
@@ -92,7 +92,7 @@ function withWellFormedNames(value: unknown): unknown {
 
 /** Options for every avsc type that this project makes. */
 export const AVRO_OPTIONS: avsc.ForSchemaOptions = {
-  // Records are plain data: methods on them would look like fields that a command does not have.
+  // Records are plain data: methods on them would look like unknown fields of a command.
   omitRecordMethods: true,
   typeHook: (schema, options) => {
     const name = typeof schema === 'object' && 'type' in schema ? (schema as { type: unknown }).type : schema;
@@ -111,9 +111,9 @@ export function loadSchema(recordName: string): RecordSchema {
   return inlineRecord(recordName, new Set());
 }
 
-/** The avsc type of one of our records: what we read into and write from. */
+/** The avsc type of one of our records: for reading into and writing from. */
 export function loadType(recordName: string): avsc.Type {
-  // A copy: avsc notes the names that it has met in its options.
+  // A copy, because avsc adds the names that it finds to its options.
   return avsc.Type.forSchema(loadSchema(recordName) as unknown as avsc.Schema, { ...AVRO_OPTIONS });
 }
 

@@ -1,6 +1,9 @@
-/** The service's statuses and the like, as its interface lists them. It may add others later: what is read stays a string. */
+/**
+ * The service's statuses and the like, as its interface lists them. It may add others later, so our types keep them as
+ * strings.
+ */
 
-/** Where a payment usually stays. It may change all the same: a refund, a return by the bank. */
+/** Usually the last status of a payment. It may still change: a refund, a return by the bank. */
 export const FINAL_STATUSES = ['COMPLETED', 'REJECTED', 'FAILED', 'REFUNDED', 'EXPIRED'] as const;
 export type FinalStatus = (typeof FINAL_STATUSES)[number];
 

@@ -1,6 +1,6 @@
-/** What Node and OpenSSL call the faults of a TLS handshake. Pure. */
+/** Node's and OpenSSL's codes for faults of a TLS handshake. Pure. */
 
-/** What OpenSSL finds in a certificate of the other side, and Node in the name that it is for. */
+/** OpenSSL's faults of the peer's certificate, and Node's fault of its name. */
 const CERTIFICATE_NOT_TRUSTED: readonly string[] = [
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -19,17 +19,17 @@ const CERTIFICATE_NOT_TRUSTED: readonly string[] = [
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ];
 
-/** Whether the certificate of the other side was not believed by us. */
+/** Whether we do not trust the peer's certificate. */
 export function isCertificateFault(code: string): boolean {
   return CERTIFICATE_NOT_TRUSTED.includes(code);
 }
 
-/** Whether the handshake failed for anything else. */
+/** Whether the handshake failed for another reason. */
 export function isTlsFault(code: string): boolean {
   return code.startsWith('ERR_SSL_') || code === 'EPROTO';
 }
 
-/** What mends a certificate that is not trusted, by what is wrong with it. */
+/** The remedy for an untrusted certificate, by its fault. */
 export function certificateRemedy(
   code: string,
   remedies: { expired: string; name: string; authority: string },

@@ -1,6 +1,6 @@
 /**
- * How each topic of the contract is made: partitions and configuration, as data. What must hold for the processor to
- * be right is checked at every start (topic-admin.ts); the rest is a sensible default that an operator may change.
+ * How each topic of the contract is made: partitions and configuration, as data. Every start checks the values that the
+ * processor relies on (topic-admin.ts). The rest are defaults that an operator may change.
  */
 import type { Config } from './config.ts';
 import { COMMAND_TYPES } from './commands.ts';
@@ -16,21 +16,21 @@ export interface TopicDefinition {
   purpose: 'command' | 'decision' | 'hold' | 'output' | 'dead-letter' | 'ledger' | 'observation';
   /** LANES: partition p of every topic belongs to lane p. */
   partitions: number;
-  /** Null: no record is removed for its age. */
+  /** Null: no record expires. */
   retentionMs: number | null;
   cleanupPolicy: 'compact' | 'delete';
   timestampType: 'LogAppendTime' | 'CreateTime';
   /** Largest record batch, in bytes. */
   maxMessageBytes: number;
-  /** Configuration for compaction and the rolling of segments. */
+  /** Configuration of compaction and segment rolling. */
   segments: Readonly<Record<string, string>>;
 }
 
-/** Largest batch of commands, bytes: room for any command of the interface many times over. */
+/** Largest batch of commands, bytes: many times the size of any command of the interface. */
 export const COMMAND_BATCH_BYTES_MAX = 1024 * 1024;
-/** Records that carry a whole command or answer with headers of their own need more room than a command, bytes. */
+/** Records that carry a whole command or answer plus headers need more room than a command, bytes. */
 export const CARRIER_BYTES_MAX = 4 * 1024 * 1024;
-/** Of a record as JSON, whose names and escapes take more room than Avro, bytes. */
+/** For a record as JSON, whose names and escapes take more room than Avro, bytes. */
 const JSON_BYTES_MAX = 4 * CARRIER_BYTES_MAX;
 
 const HOUR_MS = 3_600_000;
@@ -38,14 +38,14 @@ const DAY_MS = 24 * HOUR_MS;
 /** How long results, events and dead letters can be read again; at least as long as a key is remembered. */
 export const OUTPUT_RETENTION_MS = 30 * DAY_MS;
 
-/** Retention removes whole segments: one is closed after this share of the retention, so that little outlives it. */
+/** Retention removes whole segments. Each is closed after this share of the retention, so that little outlives it. */
 const SEGMENTS_PER_RETENTION = 24;
 const SEGMENT_MS_MIN = 60_000;
 const SEGMENT_MS_MAX = DAY_MS;
-/** Compaction passes over the open segment: closed often, so that a restore reads little that is superseded. */
+/** Compaction skips the open segment. We close segments often, so that a restore reads few superseded records. */
 const LEDGER_SEGMENT_MS = HOUR_MS;
 const LEDGER_SEGMENT_BYTES = 64 * 1024 * 1024;
-/** The longest that a superseded ledger record stays, however little changed since. */
+/** The longest that a superseded ledger record stays, even if little has changed since. */
 const LEDGER_COMPACTION_LAG_MS_MAX = 6 * HOUR_MS;
 
 /** The definitions of every topic, the sandbox command's included. */
@@ -76,7 +76,7 @@ export function topicDefinitions(settings: TopicSettings): TopicDefinition[] {
     deleted(names.deadLetters, 'dead-letter', outputRetentionMs, CARRIER_BYTES_MAX),
     deleted(names.operatorDecisions, 'decision', keyMemoryMs, COMMAND_BATCH_BYTES_MAX),
     {
-      // Never removed: it is the record of who held what, and why.
+      // Never removed: it is the audit trail of all holds.
       ...deleted(names.operatorHolds, 'hold', outputRetentionMs, COMMAND_BATCH_BYTES_MAX),
       retentionMs: null,
     },
@@ -87,7 +87,7 @@ export function topicDefinitions(settings: TopicSettings): TopicDefinition[] {
       partitions: settings.LANES,
       retentionMs: null,
       cleanupPolicy: 'compact',
-      // Keys are forgotten by the brokers' time as well as by ours: one clock that is wrong must not forget them early.
+      // A key is forgotten by the brokers' clock and by ours, so that one wrong clock cannot forget it early.
       timestampType: 'LogAppendTime',
       maxMessageBytes: CARRIER_BYTES_MAX,
       segments: {
@@ -100,13 +100,13 @@ export function topicDefinitions(settings: TopicSettings): TopicDefinition[] {
   ];
 }
 
-/** Copies of results and events as JSON, which may be larger than what they are copied from. */
+/** Copies of results and events as JSON, which may be larger than their originals. */
 export function jsonCopyDefinitions(settings: TopicSettings): TopicDefinition[] {
   const outputs = topicDefinitions(settings).filter(({ purpose }) => purpose === 'output');
   return outputs.map((output) => ({ ...output, topic: jsonCopyOf(output.topic), maxMessageBytes: JSON_BYTES_MAX }));
 }
 
-/** How long the ledger keeps a deletion, at the least: a store that was away for less still sees that a key was forgotten. */
+/** The minimum time that the ledger keeps a deletion, so that a store that was offline for less still sees it. */
 export function deletionsKeptMs({ LEDGER_RETENTION }: Pick<TopicSettings, 'LEDGER_RETENTION'>): number {
   return Math.max(DAY_MS, LEDGER_RETENTION);
 }
@@ -116,7 +116,7 @@ export function topicConfiguration(definition: TopicDefinition, minInSyncReplica
   return {
     'cleanup.policy': definition.cleanupPolicy,
     'retention.ms': String(definition.retentionMs ?? -1),
-    // A limit by size, which a cluster may have as its default, would remove commands before their time.
+    // A size limit, which may be the cluster's default, would remove commands too early.
     'retention.bytes': '-1',
     'message.timestamp.type': definition.timestampType,
     'max.message.bytes': String(definition.maxMessageBytes),

@@ -13,7 +13,7 @@ export interface TopicNames {
   readonly operatorHolds: string;
   /** Private: the ledger of every lane; entries, positions, owner records and transaction states. */
   readonly ledger: string;
-  /** Private: what answers and polls showed of transactions, keyed by transaction id. */
+  /** Private: observations of transactions in answers and polls, keyed by transaction id. */
   readonly observations: string;
 }
 
@@ -41,13 +41,13 @@ export function jsonCopyOf(topic: string): string {
   return topic.replace(/\.v1$/, JSON_COPY_END);
 }
 
-/** Of topics that are not there: what makes them. */
+/** The command that makes missing topics. */
 export function makingOf(topics: readonly string[]): string {
   const isOfCopies = topics.some((topic) => topic.endsWith(JSON_COPY_END));
   return `npm run cli -- topics create${isOfCopies ? ' --json-copies' : ''}`;
 }
 
-/** On a record of such a copy whose original could not be read, and is passed on as it was: why. */
+/** Why the original could not be read; it is copied unchanged. */
 export const UNREADABLE_HEADER = 'unreadable';
 
 /** Topics with a schema, and the record of each; the subject is `<topic>-value`. */

@@ -1,14 +1,14 @@
 /**
- * A small file whose text may change while the process runs: a secret, a certificate. Whoever uses the text reads it here
- * each time, and gets the present one.
+ * A small file whose text may change while the process runs: a secret, a certificate. Users read the text here each time, and
+ * get the current one.
  *
- *   read -> (used: looked at again after CHECK_AGAIN_MS; read anew if it was changed) ...
+ *   read -> (used: checked again after CHECK_AGAIN_MS; reread if it changed) ...
  *
- * While it is missing or empty, as in the moment of an exchange, the last text stays in force, and one warning is given.
+ * While it is missing or empty, as during a replacement, the last text stays in force, and one warning is given.
  */
 import { readFileSync, statSync } from 'node:fs';
 
-/** Uses come with each call and each line of the log. */
+/** Each call and each log line uses the text. */
 const CHECK_AGAIN_MS = 1_000;
 
 export class WatchedFile {
@@ -18,7 +18,7 @@ export class WatchedFile {
   #checkedMs = performance.now();
   #isWarned = false;
 
-  /** @throws the file system's error where it cannot be read */
+  /** @throws the file system's error if it cannot be read */
   constructor(path: string) {
     this.#path = path;
     this.#version = versionOf(path);
@@ -48,11 +48,11 @@ export class WatchedFile {
     if (this.#isWarned) return;
     this.#isWarned = true;
     const reason = error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error);
-    process.emitWarning(`${this.#path} cannot be read anew (${reason}): what it held before stays in force`);
+    process.emitWarning(`${this.#path} cannot be reread (${reason}): its previous text stays in force`);
   }
 }
 
-/** Links are followed: an exchange of the folder that they lead into changes it. */
+/** Follows links, so that it notices when the target folder is replaced. */
 function versionOf(path: string): string {
   const { ino, mtimeMs, size } = statSync(path);
   return `${ino} ${mtimeMs} ${size}`;

@@ -1,9 +1,9 @@
 /**
- * Half of a surrogate pair has no UTF-8. What the service sent of it is written as U+FFFD (schemas.ts); a command that has one is
- * INVALID, for that would be another text.
+ * Half of a surrogate pair has no UTF-8. In texts of the service we write U+FFFD instead (schemas.ts). A command with one is
+ * INVALID, because the replacement would change its text.
  */
 
-/** @returns the paths of all texts that are ill-formed, or named so */
+/** @returns the paths of all texts that are ill-formed, or whose name is */
 export function illFormedPaths(value: unknown, path: readonly string[] = []): string[] {
   if (typeof value === 'string') return value.isWellFormed() ? [] : [path.join('.')];
   if (Array.isArray(value)) return value.flatMap((part, index) => illFormedPaths(part, [...path, String(index)]));

@@ -1,10 +1,10 @@
 /**
- * The schema that a value was written by, looked up in the registry by its id: one of the topic's own subject, with the
- * schemas that it refers to.
+ * Looks up in the registry the schema that wrote a value, by its id. It must belong to the topic's own subject, and comes
+ * with the schemas that it refers to.
  *
- * An outage is never a bad message: each question has a deadline, and what could not be asked is `unavailable`. Nor is a server
- * that lags behind another: an id that is not known is looked up again after a second, and is the subject's, too, where the
- * subject's latest version has it.
+ * An outage is never a bad message: each request has a deadline, and a failed one gives `unavailable`. Nor is a lagging
+ * replica: an unknown id is looked up again after a second, and it belongs to the subject if the subject's latest version has
+ * it.
  */
 import { systemClock, type Clock } from './clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from './lossless-json.ts';
@@ -20,17 +20,20 @@ import {
 
 /** A registry that hangs must not hold a lane; a healthy one answers in milliseconds. */
 export const LOOK_UP_DEADLINE_MS = 5_000;
-/** Look-ups of schemas that one refers to, one by another. */
+/** Limit of referenced schemas, direct and indirect. */
 const REFERENCES_MAX = 20;
 
-/** From one look-up of an id that is not known to the next. */
+/** Pause before an unknown id is looked up again. */
 const UNKNOWN_AGAIN_MS = 1_000;
-/** How long one look-up is enough for an id that was unknown twice: commands behind many of one id must not wait for each. */
+/**
+ * How long an id that was unknown twice gets one look-up only, so that many messages with it do not delay the commands behind
+ * them.
+ */
 const UNKNOWN_KEPT_MS = 30_000;
-/** Ids of which that is known at once. While there are as many, one look-up is enough for any other: it is a flood. */
+/** Limit of remembered unknown ids. At the limit any other id gets one look-up only: it is a flood. */
 const UNKNOWN_MAX = 10;
 
-/** Handed in by tests. */
+/** For tests. */
 export interface LookUpTime extends Pick<Clock, 'monotonicMs'> {
   readonly sleep: (ms: number) => Promise<void>;
 }
@@ -40,7 +43,7 @@ const REAL_TIME: LookUpTime = {
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 };
 
-/** Why there is no schema to read by, or a value cannot be read. */
+/** Why there is no schema, or why a value cannot be read. */
 export type NoWriter =
   | { kind: 'unreadable'; problem: string }
   | { kind: 'unknown-schema'; problem: string }
@@ -51,7 +54,7 @@ export type Writer = { kind: 'writer'; schema: WriterSchema } | NoWriter;
 export class WriterLookUp {
   readonly #access: RegistryAccess;
   readonly #time: LookUpTime;
-  /** Subjects and ids, and when they were unknown for the second time. */
+  /** Subjects and ids, with the time of the second failed look-up. */
   readonly #unknown = new Map<string, number>();
 
   constructor(access: RegistryAccess, time = REAL_TIME) {
@@ -124,7 +127,7 @@ export class WriterLookUp {
     }
   }
 
-  /** The texts of schemas that are referred to, each after those that it refers to itself; null: not there, or too many. */
+  /** The texts of referenced schemas, each after its own references; null: missing, or too many. */
   async #referredTo(references: readonly Reference[]): Promise<string[] | null> {
     const texts = new Map<string, string>();
     const nameOf = ({ subject, version }: Reference): string => `${subject} ${version}`;
@@ -146,7 +149,7 @@ export class WriterLookUp {
     return [...texts.values()];
   }
 
-  /** The subject's latest version may have the id. A registry that lost its data knows no id either: then nothing is known. */
+  /** The subject's latest version may have the id. A registry that lost its data knows no id at all; then we cannot tell. */
   async #unlessOfLatest(subject: string, reader: ReaderRecord, schemaId: number, verdict: Writer): Promise<Writer> {
     const latest = await this.#ask('GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
     if (latest.status !== 200) throw registryError({ kind: 'subject-missing', subjects: [subject] }, this.#access.url);
@@ -155,7 +158,7 @@ export class WriterLookUp {
     return this.#compiled(reader, schemaId, schema);
   }
 
-  /** @throws RegistryError when no registry answers the question */
+  /** @throws RegistryError if no registry answers the question */
   async #ask(method: 'GET' | 'POST', path: string, body?: object): Promise<RegistryAnswer> {
     return askRegistry(this.#access, method, path, {
       timeoutMs: LOOK_UP_DEADLINE_MS,
@@ -200,7 +203,7 @@ function referenceOf(value: JsonValue): Reference | null {
     : null;
 }
 
-/** It is not there, or not in a form that the registry takes. */
+/** It does not exist, or the registry does not accept its form. */
 function isAbsent({ status }: RegistryAnswer): boolean {
   return status !== 200;
 }

@@ -1,6 +1,6 @@
 /**
- * A publisher's schema, and how values that were written by it are read into our own record. Schemas of others come
- * from the registry, so they are bounded before they are compiled.
+ * A publisher's schema, and how we read its values into our own record. Schemas of others come from the registry, so we check
+ * their limits before we compile them.
  */
 import avsc from 'avsc';
 import { readAvroSchema, type AvroSchema, type NamedTypes } from './avro-schema.ts';
@@ -8,27 +8,27 @@ import { surveyAvro } from './avro-survey.ts';
 import { ambiguityOf } from './json-ambiguity.ts';
 import { AVRO_OPTIONS, loadSchema, loadType } from './schemas.ts';
 
-/** Characters of a schema with all that it refers to; the largest of ours has a tenth of it. */
+/** Characters of a schema with its references; our largest takes a tenth. */
 export const SCHEMA_LENGTH_MAX = 128 * 1024;
 
-/** One of our records: what is read into and written from. */
+/** One of our records, for reading into and writing from. */
 export interface ReaderRecord {
   readonly name: string;
   readonly type: avsc.Type;
   readonly schema: AvroSchema;
-  /** Whether a value of a field that we do not know is kept, so that it is seen and refused. */
+  /** Whether to keep values of unknown fields, so that they are noticed and refused. */
   readonly keepsUnknown: boolean;
 }
 
 export interface WriterSchema {
   /**
    * @returns the fields of our record
-   * @throws Error for bytes that are no value of the schema; the message says why
+   * @throws Error if the bytes do not match the schema; the message says why
    */
   read(bytes: Buffer): unknown;
 }
 
-/** The schema cannot be used; the message says why, to be read after its id. */
+/** The schema cannot be used; the message completes a sentence that begins with its id. */
 export class WriterSchemaError extends Error {}
 
 export function readerRecord(name: string, keepsUnknown: boolean): ReaderRecord {
@@ -36,7 +36,7 @@ export function readerRecord(name: string, keepsUnknown: boolean): ReaderRecord 
 }
 
 /**
- * @param texts the schemas that it refers to, each after those that it needs itself; then the schema
+ * @param texts the referenced schemas, each after its own references; then the schema
  * @throws WriterSchemaError
  */
 export function writerSchema(texts: readonly string[], reader: ReaderRecord): WriterSchema {
@@ -45,7 +45,7 @@ export function writerSchema(texts: readonly string[], reader: ReaderRecord): Wr
     throw new WriterSchemaError(`has ${length} characters; a schema has at most ${SCHEMA_LENGTH_MAX}`);
   }
   try {
-    // Names of others must not meet those that every object has.
+    // Field names of others must not clash with members that every object has.
     const registry = Object.create(null) as NonNullable<avsc.ForSchemaOptions['registry']>;
     const named: NamedTypes = new Map();
     let schema: AvroSchema = { kind: 'null' };
@@ -86,7 +86,7 @@ function compiled(schema: AvroSchema, reader: ReaderRecord, resolver: unknown): 
   };
 }
 
-/** Sets a member whatever its name is; the path leads through members that are there. */
+/** Sets a member of any name; the path leads through existing members. */
 function put(root: unknown, path: readonly (string | number)[], value: string): void {
   const holder = path.slice(0, -1).reduce((inner, name) => (inner as Record<string, unknown>)[name], root);
   Object.defineProperty(holder, String(path.at(-1)), {

@@ -171,7 +171,7 @@ describe('the intake of a command', () => {
     (amount) => {
       const { read } = intake('transfer-in', transfer(amount));
       expect(read).toMatchObject({ ok: false, problems: [{ path: 'amount' }] });
-      expect(read.ok ? '' : read.problems[0]?.message).toMatch(/integer within int64.*digits alone/);
+      expect(read.ok ? '' : read.problems[0]?.message).toMatch(/integer within int64.*only in digits/);
     },
   );
 

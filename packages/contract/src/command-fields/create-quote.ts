@@ -1,4 +1,4 @@
-/** CreateQuote: fields and the rules that are checked on arrival. */
+/** CreateQuote: its fields and the rules checked on arrival. */
 import { z } from 'zod';
 import type { CreateQuote } from '../types.ts';
 import {
@@ -11,7 +11,7 @@ import {
   otherFieldsJson,
 } from './field-shapes.ts';
 
-/** The interface's limit of lockedCurrencyAmount. */
+/** The interface's limit for lockedCurrencyAmount. */
 export const LOCKED_CURRENCY_AMOUNT_MAX = 9_000_000_000_000_000n;
 export const LOCKED_CURRENCY_SIDES = ['SENDING', 'RECEIVING'] as const;
 export const PURPOSES_OF_PAYMENT = [
@@ -34,7 +34,7 @@ const accountRule = {
   path: ['accountId'],
 };
 
-/** What is said twice, and differently, means nothing that we may choose. */
+/** If two fields contradict each other, we must not choose one. */
 const othersRule = {
   message: 'must not contradict the fields beside it: say each in one place',
   path: ['otherFieldsJson'],
@@ -73,7 +73,7 @@ export const createQuote: z.ZodType<CreateQuote> = z
     path: ['lookupId'],
   });
 
-/** @returns paths of texts that say ill-formed text within them */
+/** @returns paths of texts that contain ill-formed text */
 export function illFormedOthers({ source: payer, destination: payee }: CreateQuote): string[] {
   const sides = Object.entries({ source: payer, destination: payee });
   return sides.flatMap(([side, { otherFieldsJson: others }]) =>
@@ -81,7 +81,7 @@ export function illFormedOthers({ source: payer, destination: payee }: CreateQuo
   );
 }
 
-/** The interface has it for UMA destinations alone. A type that the interface does not show may be one of them. */
+/** The interface allows it only for UMA destinations. A type that the interface does not show may be one. */
 export function isSenderInfoMisplaced({ destination: payee, senderCustomerInfo }: CreateQuote): boolean {
   return senderCustomerInfo !== null && payee.destinationType === 'ACCOUNT' && !isUmaDestination(payee);
 }

@@ -1,4 +1,4 @@
-/** Shapes that several commands share. Each reads a decoded Avro value and lossless JSON alike. */
+/** Shapes that several commands share. Each reads decoded Avro values and lossless JSON. */
 import { z } from 'zod';
 import {
   int64Of,
@@ -10,7 +10,7 @@ import {
 } from '../lossless-json.ts';
 import { isWellFormed } from '../well-formed.ts';
 
-const INT64 = 'an integer within int64, written in digits alone (no fraction, exponent or quotes)';
+const INT64 = 'an integer within int64, written only in digits (no fraction, exponent or quotes)';
 
 /** An int64: a bigint from Avro, or a JSON integer with all its digits. */
 export const int64 = z.unknown().transform((value, context): bigint => {
@@ -45,7 +45,7 @@ export const optionalInt64 = z
     return z.NEVER;
   });
 
-/** zod's records leave a member of this name out without a word. */
+/** zod's records silently drop a member of this name. */
 const LOST_NAME = '__proto__';
 
 const textMap = z
@@ -58,7 +58,7 @@ export const optionalTextMap = z
   .unknown()
   .optional()
   .superRefine((value, context) => {
-    // To zod a raw number is an object with a member.
+    // zod sees a raw number as an object with a member.
     if (isRawNumber(value)) context.addIssue({ code: 'custom', message: 'must be an object' });
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, LOST_NAME)) return;
     context.addIssue({ code: 'custom', path: [LOST_NAME], message: 'is a name that cannot be passed on' });

@@ -1,4 +1,4 @@
-/** SimulateUmaReceive: fields, and the rule that a receiver is named one way or the other. */
+/** SimulateUmaReceive: its fields, and the rule that one of them names the receiver. */
 import { z } from 'zod';
 import type { SimulateUmaReceive } from '../types.ts';
 import { int64, optionalText, requiredText } from './field-shapes.ts';

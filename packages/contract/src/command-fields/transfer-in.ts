@@ -1,4 +1,4 @@
-/** TransferIn: its fields. Whether an amount is acceptable is for the service to say. */
+/** TransferIn: its fields. The service decides whether an amount is acceptable. */
 import { z } from 'zod';
 import type { TransferIn } from '../types.ts';
 import { optionalInt64, requiredText } from './field-shapes.ts';

@@ -1,15 +1,15 @@
 /**
- * Reading of compressed record batches, for every codec that Kafka publishers use.
+ * Reads compressed record batches of every codec that Kafka publishers use.
  *
- * kafkajs brings gzip alone, and without a bound. What is on the wire depends on the publisher's library: snappy comes
- * in the framing of snappy-java (Java clients, brokers) or without any (librdkafka, Go clients); lz4 is always a frame,
- * but block size, linked blocks, checksums and content size vary. All are accepted.
+ * kafkajs supports only gzip, and without a bound. The format depends on the publisher's library: snappy comes in the framing
+ * of snappy-java (Java clients, brokers) or without any (librdkafka, Go clients); lz4 is always a frame, but block size,
+ * linked blocks, checksums and content size vary. All are accepted.
  *
- * A batch that expands beyond DECOMPRESSED_BYTES_MAX is refused before or while it is expanded (invariant I7). The error
- * is not retriable: the patched client hands a note of the batch over in its place, so that it can be buried.
+ * A batch that expands beyond DECOMPRESSED_BYTES_MAX is refused before or during expansion (invariant I7). The error is not
+ * retriable: the patched client delivers a note in place of the batch, so that it can be dead-lettered.
  */
 import { promisify } from 'node:util';
-// Not by name: a Node without zstd would end in a SyntaxError before the client can say which Node it needs.
+// No named import: on a Node without zstd it would throw a SyntaxError before the client can say which Node it needs.
 import * as zlib from 'node:zlib';
 import kafkajs from 'kafkajs';
 import { decompressFrame } from 'lz4-napi';
@@ -19,8 +19,8 @@ const { CompressionCodecs, CompressionTypes } = kafkajs;
 const { constants, gunzip, gzip, zstdCompress, zstdCompressSync, zstdDecompress } = zlib;
 
 /**
- * Beyond what an honest batch of 1 MiB (the brokers' `max.message.bytes` counts compressed bytes) expands to, and small
- * enough that one per connected broker fits into memory and is decoded well within a heartbeat.
+ * More than an honest batch of 1 MiB expands to (the brokers' `max.message.bytes` counts compressed bytes). Small enough that
+ * one per connected broker fits into memory and is decoded well within a heartbeat.
  */
 export const DECOMPRESSED_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -29,7 +29,7 @@ const LZ4_HEADER_BYTES_MIN = 7;
 /** No sequence of an LZ4 block expands a byte to more than 255. */
 const LZ4_EXPANSION_MAX = 255;
 
-/** The last four bits are anything. */
+/** The last four bits may be anything. */
 const SKIPPABLE_MASK = 0xffff_fff0;
 const SKIPPABLE_FRAME_MAGIC = 0x184d2a50;
 /** The magic and the length. */
@@ -49,20 +49,20 @@ const XERIAL_HEADER_BYTES = 16;
 /** A 32-bit number in groups of seven bits. */
 const SNAPPY_LENGTH_BYTES_MAX = 5;
 
-/** A batch that cannot be expanded: damaged, of an unknown layout or too large. Reading it again does not help. */
+/** The batch cannot be expanded: it is damaged, too large or in an unknown format. Reading it again does not help. */
 export class UnreadableBatchError extends Error {
   override readonly name = 'UnreadableBatchError';
-  /** Read by kafkajs, which else fetches the batch again without end. */
+  /** Without it kafkajs fetches the batch again forever. */
   readonly retriable = false;
 }
 
-/** A codec that this project reads only was asked to write. */
+/** Someone tried to write with a codec that this project only reads. */
 class UnsupportedCompressionError extends Error {
   override readonly name = 'UnsupportedCompressionError';
   readonly retriable = false;
 }
 
-/** What kafkajs hands over for writing: its encoder, of which only the bytes matter. */
+/** kafkajs passes its encoder for writing; only the bytes matter. */
 interface EncodedRecords {
   readonly buffer: Buffer;
 }
@@ -72,11 +72,11 @@ interface Codec {
   decompress(batch: Buffer): Promise<Buffer>;
 }
 
-/** Up to here the turn in the thread pool takes longer than the compression, of some 3 us a kilobyte. */
+/** Up to this size the thread pool costs more than the compression itself (about 3 us per kilobyte). */
 const COMPRESSED_AT_ONCE_BYTES_MAX = 128 * 1024;
-/** What is left to gain by the next levels takes several times as long. */
+/** Higher levels gain little and take several times as long. */
 const ZSTD_QUICK = { [constants.ZSTD_c_compressionLevel]: 1 };
-/** Each chunk is a turn in the thread pool. */
+/** Each chunk costs a turn in the thread pool. */
 const CHUNK_BYTES_MAX = 256 * 1024;
 const CHUNK_BYTES_MIN = 1024;
 const EXPANSION_USUAL = 8;
@@ -116,7 +116,7 @@ export function registerCompressionCodecs(): void {
   CompressionCodecs[CompressionTypes.ZSTD] = () => zstdCodec;
 }
 
-/** Frame by frame: Node's zstd takes what follows the first for none. */
+/** Frame by frame: Node's zstd ignores everything after the first frame. */
 async function decompressZstd(batch: Buffer): Promise<Buffer> {
   const expanded: Buffer[] = [];
   let left = DECOMPRESSED_BYTES_MAX;
@@ -132,8 +132,8 @@ async function decompressZstd(batch: Buffer): Promise<Buffer> {
 }
 
 /**
- * Whole frames, one behind the other: decoders take one that is cut short for a short one, and kafkajs reads records
- * without key and value where bytes are missing. Both would go on as if nothing had happened.
+ * Requires complete frames. Decoders accept a truncated frame as a short one, and kafkajs reads missing bytes as records
+ * without key and value. Neither would report an error.
  */
 function framesOf(batch: Buffer, bytesOf: (rest: Buffer) => number): Buffer[] {
   const frames: Buffer[] = [];
@@ -148,7 +148,7 @@ function framesOf(batch: Buffer, bytesOf: (rest: Buffer) => number): Buffer[] {
   return frames;
 }
 
-/** zstd and lz4 share them: the magic, the length, and bytes for nobody. */
+/** zstd and lz4 share skippable frames: the magic, the length, and bytes to ignore. */
 function isSkippable(frame: Buffer): boolean {
   return (frame.readUInt32LE(0) & SKIPPABLE_MASK) >>> 0 === SKIPPABLE_FRAME_MAGIC;
 }
@@ -159,7 +159,7 @@ function zstdFrameBytes(frame: Buffer): number {
   const isSingleSegment = (flags & 0x20) !== 0;
   const hasContentChecksum = (flags & 0x04) !== 0;
   const contentSizeCode = (flags >> 6) & 0x03;
-  // A single segment has its content size, of one byte at least, in the place of the window's size.
+  // A single segment has the content size (at least one byte) instead of the window size.
   const sizesBytes = (ZSTD_CONTENT_SIZE_BYTES[contentSizeCode] ?? 0) + (isSingleSegment && contentSizeCode > 0 ? 0 : 1);
   let offset = 5 + sizesBytes + (ZSTD_DICTIONARY_BYTES[flags & 0x03] ?? 0);
   let isLast = false;
@@ -186,8 +186,8 @@ async function decompressLz4(batch: Buffer): Promise<Buffer> {
 }
 
 /**
- * How long a frame is, and the most that it can expand to, from the sizes of its blocks. The content size in the header is
- * optional and only the writer's word, so it is not asked.
+ * A frame's length and its maximum expansion, from the sizes of its blocks. We ignore the content size in the header: it is
+ * optional, and the writer may lie.
  */
 function lz4FrameOf(frame: Buffer): { bytes: number; expandedBytesMax: number } {
   if (frame.length < LZ4_HEADER_BYTES_MIN || frame.readUInt32LE(0) !== LZ4_FRAME_MAGIC)
@@ -231,7 +231,10 @@ async function uncompressBlock(block: Buffer): Promise<Buffer> {
   return typeof expanded === 'string' ? Buffer.from(expanded) : expanded;
 }
 
-/** The blocks of snappy-java's framing (a header, then blocks behind their lengths; it may begin anew), or the whole batch as one. */
+/**
+ * The blocks of snappy-java's framing (a header, then blocks behind their lengths; it may restart), or the whole batch as
+ * one.
+ */
 function snappyBlocks(batch: Buffer): Buffer[] {
   const isHeader = (offset: number): boolean =>
     batch.subarray(offset, offset + XERIAL_MAGIC.length).equals(XERIAL_MAGIC);
@@ -253,7 +256,7 @@ function snappyBlocks(batch: Buffer): Buffer[] {
   return blocks;
 }
 
-/** The expanded length that a snappy block begins with; the decompressor holds the block to it. */
+/** A snappy block begins with its expanded length; the decompressor enforces it. */
 function snappyExpandedBytes(block: Buffer): number {
   let length = 0;
   for (let index = 0; index < SNAPPY_LENGTH_BYTES_MAX; index += 1) {
@@ -272,7 +275,7 @@ function requireWithinLimit(expandedBytes: number): void {
   if (expandedBytes > DECOMPRESSED_BYTES_MAX) throw new Error(`it would expand to up to ${expandedBytes} bytes`);
 }
 
-/** Any failure to expand a batch, a library's or our own, as one error that says what it means. */
+/** Turns any failure to expand a batch, a library's or our own, into one clear error. */
 function readable(
   codecName: string,
   decompress: (batch: Buffer) => Promise<Buffer>,
@@ -291,7 +294,7 @@ function readable(
   };
 }
 
-/** No fault of the batch: it is fetched again. */
+/** Not the batch's fault: it is fetched again. */
 function isMemoryFailure(error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
   return code === 'ERR_MEMORY_ALLOCATION_FAILED' || code === 'ENOMEM' || message === 'Array buffer allocation failed';

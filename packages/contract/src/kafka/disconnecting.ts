@@ -1,8 +1,8 @@
-/** Ends a client of Kafka within a time limit: kafkajs waits for requests that are under way, however long those take. */
+/** Closes a Kafka client within a time limit: kafkajs itself waits for pending requests without limit. */
 import type { Consumer, Producer } from 'kafkajs';
 import { settledWithin } from './settled-within.ts';
 
-/** Resolves when it has disconnected, a consumer having left its group, or after the limit; never rejects. */
+/** Resolves when the client has disconnected (a consumer also leaves its group), or after the limit; never rejects. */
 export async function disconnectWithin(
   client: Pick<Consumer | Producer, 'disconnect'>,
   limitMs: number,

@@ -1,6 +1,6 @@
 /**
- * Makes kafkajs clients from the settings. One client per group member and per lane: kafkajs shares its offset cache
- * and its connections within a client, and a lane's connection must be droppable without harm to another.
+ * Makes kafkajs clients from the settings. One client per group member and per lane: kafkajs shares its offset cache and its
+ * connections within a client, and dropping one lane's connection must not harm another.
  */
 import type tls from 'node:tls';
 import kafkajs, { type Kafka, type KafkaConfig, type SASLOptions } from 'kafkajs';
@@ -37,23 +37,23 @@ export const KAFKA_SETTING_NAMES = [
 
 /** Longest wait for a TCP connection. */
 const CONNECTION_TIMEOUT_MS = 3_000;
-/** Longest wait for one answer of a broker; commits and produces of a lane end well below. */
+/** Longest wait for a broker's answer; a lane's commits and produces take far less. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * For connections, metadata and coordinators of a producer, which tries again by itself until its deadline: a leader that has
- * moved is found within milliseconds.
+ * For a producer's connections, metadata and coordinators. The producer retries until its deadline, and finds a moved leader
+ * within milliseconds.
  */
 export const LANE_RETRY = { initialRetryTime: 3, maxRetryTime: 500, retries: 15, factor: 0.2, multiplier: 1.6 };
 /**
- * For consumers once they run. kafkajs keeps asking a coordinator that is gone until the retries are used up, and looks
- * for the new one only when it then starts the consumer again: about a second, not half a minute.
+ * For running consumers. kafkajs retries a lost coordinator until the retries are used up, and finds the new one only when it
+ * then restarts the consumer: after about a second, not half a minute.
  */
 export const CONSUMER_RETRY = { initialRetryTime: 50, maxRetryTime: 400, retries: 5, factor: 0.2, multiplier: 1.6 };
-/** For connecting, and for tools: about half a minute until an error is passed on. */
+/** For connecting, and for tools: an error surfaces after about half a minute. */
 export const PATIENT_RETRY = { initialRetryTime: 50, maxRetryTime: 2_000, retries: 20, factor: 0.2, multiplier: 1.6 };
 
-/** A kafkajs client; `name` tells connections apart in the broker's logs. */
+/** A kafkajs client; `name` identifies its connections in the broker's logs. */
 export function createKafka(
   settings: KafkaSettings,
   name: string,
@@ -77,7 +77,7 @@ export function createKafka(
     config.sasl = {
       mechanism: settings.KAFKA_SASL_MECHANISM,
       username: settings.KAFKA_SASL_USERNAME ?? '',
-      // Read by kafkajs at each log-in: a changed one counts from the next connection on.
+      // kafkajs reads it at each authentication: a changed password applies from the next connection on.
       get password() {
         return settings.KAFKA_SASL_PASSWORD ?? '';
       },
@@ -86,7 +86,7 @@ export function createKafka(
   return new kafkajs.Kafka(config);
 }
 
-/** kafkajs copies these for each connection: a changed file counts from the next one on. */
+/** kafkajs copies these for each connection: a changed file applies from the next one on. */
 function tlsOptions(settings: KafkaSettings): tls.ConnectionOptions {
   const options: tls.ConnectionOptions = {};
   const files = {

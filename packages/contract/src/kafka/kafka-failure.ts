@@ -1,21 +1,21 @@
 /**
- * What an error of the Kafka client means: whether Kafka is away, or is there and refuses us, and by what. Pure.
+ * Classifies an error of the Kafka client: Kafka does not answer, or it answers and refuses us. Pure.
  *
- * Refusals (log-in, certificate, rights) are mended by an operator alone; that Kafka is away passes by itself.
+ * Only an operator can fix a refusal (authentication, certificate, authorization). An outage passes by itself.
  */
 import { certificateRemedy, isCertificateFault, isTlsFault } from '../tls-failure.ts';
 import type { KafkaSettings } from './kafka-client.ts';
 
 export type KafkaFailure =
-  /** Who we say that we are was not believed, or cannot be said in this way. */
+  /** Authentication failed, or the mechanism is not supported. */
   | { readonly kind: 'authentication'; readonly detail: string }
-  /** The broker's certificate was not believed by us. */
+  /** We do not trust the broker's certificate. */
   | { readonly kind: 'broker-certificate'; readonly code: string; readonly detail: string }
-  /** Ours was not believed by the broker, or was missing. */
+  /** The broker does not trust our certificate, or we sent none. */
   | { readonly kind: 'client-certificate'; readonly code: string; readonly detail: string }
-  /** We speak TLS, and what listens there does not, or not with us. */
+  /** The TLS handshake failed, or the port does not speak TLS. */
   | { readonly kind: 'tls'; readonly code: string; readonly detail: string }
-  /** We are known, and may not. The name is null where the broker's answer does not tell it. */
+  /** Authorization failed. The name is null if the broker's answer does not give it. */
   | {
       readonly kind: 'authorization';
       readonly resource: 'topic' | 'group' | 'transactional id' | 'cluster';
@@ -26,10 +26,10 @@ export type KafkaFailure =
   | { readonly kind: 'unreachable'; readonly detail: string }
   | { readonly kind: 'other'; readonly detail: string };
 
-/** What no retry mends. */
+/** A failure that no retry solves. */
 export type KafkaRefusal = Exclude<KafkaFailure, { kind: 'unreachable' | 'other' }>;
 
-/** Errors within errors that are followed; a chain could in principle be a ring. */
+/** Depth limit: a chain of causes could be a ring. */
 const CAUSES_MAX = 10;
 
 const AUTHENTICATION: readonly unknown[] = [
@@ -43,7 +43,7 @@ const AUTHORIZATION = {
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED: 'transactional id',
   CLUSTER_AUTHORIZATION_FAILED: 'cluster',
 } as const;
-/** Alerts by which a broker ends the handshake over our certificate. */
+/** TLS alerts of a broker that rejects our certificate. */
 const CLIENT_CERTIFICATE =
   /^ERR_SSL_.*ALERT_(CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNKNOWN_CA|CERTIFICATE_UNKNOWN|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)$/;
 const CERTIFICATE_REMEDIES = {
@@ -53,25 +53,25 @@ const CERTIFICATE_REMEDIES = {
 };
 const UNREACHABLE = /^KafkaJS(Connection|BrokerNotFound|NoBrokerAvailable|RequestTimeout|LockTimeout|Timeout)/;
 
-/** The first of an error and its causes that tells; an error of several parts is told by its parts. */
+/** Classifies an error by the first of its causes that is conclusive; an aggregate error by its parts. */
 export function kafkaFailure(error: unknown): KafkaFailure {
   let away: KafkaFailure | null = null;
   for (const cause of causesOf(error)) {
-    const told = toldBy(cause);
-    if (told === null) continue;
-    if (told.kind !== 'unreachable') return told;
-    away ??= told;
+    const found = failureIn(cause);
+    if (found === null) continue;
+    if (found.kind !== 'unreachable') return found;
+    away ??= found;
   }
   return away ?? { kind: 'other', detail: textOf(error) };
 }
 
-/** The refusal, or null where waiting may mend it. */
+/** The refusal, or null if waiting may help. */
 export function kafkaRefusal(error: unknown): KafkaRefusal | null {
   const failure = kafkaFailure(error);
   return failure.kind === 'unreachable' || failure.kind === 'other' ? null : failure;
 }
 
-/** A sentence with what to do: a setting to mend, or a right to grant. */
+/** A sentence with the remedy: a setting to correct, or a right to grant. */
 export function failureInWords(failure: KafkaFailure, settings: Pick<KafkaSettings, 'KAFKA_BROKERS'>): string {
   const where = `Kafka at ${settings.KAFKA_BROKERS.join(',')}`;
   switch (failure.kind) {
@@ -94,7 +94,7 @@ export function failureInWords(failure: KafkaFailure, settings: Pick<KafkaSettin
   }
 }
 
-function toldBy(error: Error): KafkaFailure | null {
+function failureIn(error: Error): KafkaFailure | null {
   const { code, type } = error as { code?: unknown; type?: unknown };
   const detail = error.message;
   if (typeof type === 'string' && type in AUTHORIZATION) {

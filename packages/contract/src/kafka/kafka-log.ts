@@ -1,13 +1,13 @@
 /**
- * What kafkajs would log, at the level that it deserves, and with its reason. Its own levels are louder: it calls every
- * answer with an error code an error, those too by which a group tells its members that it changes. None of its lines is
- * an error here, for it tries again by itself; where a person must act, that is said by whoever gave it up.
+ * Logs kafkajs' lines at the level that they deserve, and with their reason. Its own levels are too loud: it logs every error
+ * code as an error, even a group's normal rebalance answers. Here none is an error, because kafkajs retries. If a person must
+ * act, the code that gives up logs it.
  */
 import { createRequire } from 'node:module';
 import kafkajs, { type LogEntry } from 'kafkajs';
 import { Repeats } from '../repeats.ts';
 
-/** Shown for each line that kafkajs would log, at the level that it deserves. */
+/** Called for each line of kafkajs, at the level that it deserves. */
 export type KafkaLog = (event: {
   level: 'error' | 'warn' | 'debug';
   message: string;
@@ -16,9 +16,9 @@ export type KafkaLog = (event: {
 
 const { logLevel } = kafkajs;
 
-/** Characters of a reason: kafkajs takes some from what others answered. */
+/** Characters of a reason: some contain text that others sent. */
 const PROBLEM_CHARACTERS_MAX = 500;
-/** How a group announces a rebalance, or that its coordinator is another; kafkajs joins again by itself. */
+/** Codes by which a group announces a rebalance or a new coordinator; kafkajs rejoins by itself. */
 const GROUP_CHANGES: readonly string[] = [
   'REBALANCE_IN_PROGRESS',
   'UNKNOWN_MEMBER_ID',
@@ -28,12 +28,12 @@ const GROUP_CHANGES: readonly string[] = [
   'GROUP_COORDINATOR_NOT_AVAILABLE',
   'GROUP_LOAD_IN_PROGRESS',
 ];
-/** Offsets in the group are for tools that watch it: one that comes late is told with the next. */
+/** Committed offsets only serve tools that watch the group: the next commit makes up for a late one. */
 const GROUP_ANSWERS = /^Response (Heartbeat|JoinGroup|SyncGroup|LeaveGroup|OffsetCommit)\(/;
-/** Said by each member at each rebalance; which lanes it comes to is logged by ourselves. */
+/** Each member logs this at each rebalance; we log the assigned lanes ourselves. */
 const REJOINING = 'The group is rebalancing, re-joining';
 
-/** kafkajs logs errors of the protocol by their texts alone. */
+/** kafkajs logs protocol errors only by their texts. */
 const protocol = createRequire(import.meta.url)('kafkajs/src/protocol/error') as {
   errorCodes: readonly { type: string; message: string }[];
 };
@@ -41,7 +41,7 @@ const GROUP_CHANGE_TEXTS: ReadonlySet<string> = new Set(
   protocol.errorCodes.filter(({ type }) => GROUP_CHANGES.includes(type)).map(({ message }) => message),
 );
 
-/** @param client tells the client's lines from those of others */
+/** @param client names the client in its lines */
 export function kafkaLogEvent(entry: LogEntry, client: string): Parameters<KafkaLog>[0] {
   const problem = problemOf(entry.log['error']);
   return {
@@ -56,8 +56,8 @@ export function kafkaLogEvent(entry: LogEntry, client: string): Parameters<Kafka
 }
 
 /**
- * The same for all clients of a process: what they say of one fault is said at once, and then once a minute with how often
- * it came. What is for debugging passes.
+ * The same for all clients of a process: each fault is logged at once, then once a minute with its count. Debug lines pass
+ * unlimited.
  * @param nowMs of a clock that never goes back
  */
 export function withoutRepeats(log: KafkaLog, nowMs: () => number): KafkaLog {
@@ -79,7 +79,7 @@ export function withoutRepeats(log: KafkaLog, nowMs: () => number): KafkaLog {
 function levelOf({ level, log: { message } }: LogEntry, problem: string | null): 'warn' | 'debug' {
   if (message === REJOINING) return 'debug';
   if (problem !== null && GROUP_CHANGE_TEXTS.has(problem)) {
-    // Counted out while it was away: it goes on by itself, but that it was away is worth a look.
+    // The group removed the member while it was away. It rejoins by itself, but the absence is worth a look.
     return GROUP_ANSWERS.test(message) ? 'debug' : 'warn';
   }
   return level === logLevel.ERROR || level === logLevel.WARN ? 'warn' : 'debug';

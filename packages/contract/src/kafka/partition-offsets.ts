@@ -1,19 +1,19 @@
-/** Where the partitions of a topic begin and end, as one admin client is told. */
+/** Where the partitions of a topic begin and end, as an admin client sees it. */
 import type { Admin } from 'kafkajs';
 
-/** Of Kafka's protocol: what is written, open transactions included. */
+/** Isolation level of Kafka's protocol: all written records, including open transactions. */
 export const READ_UNCOMMITTED = 0;
 
 export interface PartitionOffsets {
-  /** Of the first record. */
+  /** Offset of the first record. */
   readonly low: bigint;
-  /** After the last one that is committed. */
+  /** Offset after the last committed record. */
   readonly high: bigint;
 }
 
 /**
- * Where a group reads on.
- * @param committed its offset; undefined: it has none. One that is not of the partition is of a topic that was there before
+ * Where a group continues to read.
+ * @param committed its offset; undefined: it has none. One outside the partition belongs to a deleted topic of the same name
  */
 export function readsFrom({ high, low }: PartitionOffsets, committed: bigint | undefined): bigint {
   return committed === undefined || committed < low || committed > high ? low : committed;
@@ -24,7 +24,7 @@ export async function partitionOffsets(admin: Admin, topic: string): Promise<Map
   return new Map(offsets.map(({ partition, low, high }) => [partition, { low: BigInt(low), high: BigInt(high) }]));
 }
 
-/** After the last record of each partition, those of open transactions included. */
+/** The offset after the last record of each partition, including open transactions. */
 export async function writtenOffsets(admin: Admin, topic: string): Promise<Map<number, bigint>> {
   const [ofTopic] = await admin.fetchOffsetsOfTopics({ topics: [topic], isolationLevel: READ_UNCOMMITTED });
   return new Map((ofTopic?.partitions ?? []).map(({ partition, offset }) => [partition, BigInt(offset)]));

@@ -1,8 +1,8 @@
 /**
- * Asks the kafkajs that is installed whether it is the mended one. As shipped it hands records of aborted transactions to
- * readers of committed ones when two such transactions interleave: an aborted payment would be executed. The mends are
- * applied after install (`patches/`), which an install without scripts leaves out, and a release that was put over an older
- * one lacks the newer of them.
+ * Checks that the installed kafkajs has our patches. As shipped, it delivers records of aborted transactions to
+ * read_committed readers when two such transactions interleave: an aborted payment would be executed. The patches
+ * (`patches/`) are applied after install. An install without scripts skips them, and one over an older release lacks the
+ * newer ones.
  */
 import { createRequire } from 'node:module';
 
@@ -19,10 +19,10 @@ type Filter = (fetched: {
 }) => FilteredMessage[];
 
 const PROBLEM =
-  'kafkajs is installed without its mends: install with scripts allowed (npm ci runs patch-package after install); ' +
+  'kafkajs is installed without its patches: install with scripts allowed (npm ci runs patch-package after install); ' +
   'the packaged client brings its own, which the package manager must leave as it is (bundleDependencies)';
 
-/** @returns what is wrong and what to do, or null */
+/** @returns the problem and its remedy, or null */
 export function kafkajsProblem(): string | null {
   const require = createRequire(import.meta.url);
   const { requests } = require('kafkajs/src/protocol/requests') as { requests: Readonly<Record<string, unknown>> };
@@ -36,7 +36,7 @@ export function kafkajsProblem(): string | null {
     isControlRecord: false,
     batchContext: { producerId, inTransaction: true },
   });
-  // Two transactions that were both aborted, named by the broker in another order than they began.
+  // Two aborted transactions, which the broker lists in another order than they began.
   const left = filter({
     messages: [record(0, '1'), record(1, '2'), record(2, '1')],
     abortedTransactions: [
