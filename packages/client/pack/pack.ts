@@ -46,7 +46,7 @@ try {
     ...client,
     version,
     exports: Object.fromEntries(sources.map(([entry, source]) => [entry, compiledOf(source)])),
-    files: ['dist', 'schemas', 'mends', 'NOTICE'],
+    files: ['dist', 'schemas', 'patches', 'NOTICE'],
     dependencies: { ...usedOf(dist, pinned), ...NODE_TYPES },
     devDependencies: undefined,
     bundleDependencies: ['kafkajs'],
@@ -55,7 +55,7 @@ try {
   for (const file of ['README.md', 'NOTICE']) cpSync(join(CLIENT, file), join(stage, file));
   cpSync(join(ROOT, 'LICENSE'), join(stage, 'LICENSE'));
   cpSync(join(ROOT, 'schemas'), join(stage, 'schemas'), { recursive: true });
-  cpSync(join(ROOT, 'patches'), join(stage, 'mends'), { recursive: true });
+  cpSync(join(ROOT, 'patches'), join(stage, 'patches'), { recursive: true });
   cpSync(join(ROOT, 'node_modules/kafkajs'), join(stage, 'node_modules/kafkajs'), { recursive: true });
   mkdirSync(destination, { recursive: true });
   execFileSync('npm', ['pack', '--silent', '--pack-destination', destination], { cwd: stage, stdio: 'pipe' });

@@ -1,12 +1,12 @@
-/** Amounts as a publisher may write them: bigint, or a number that is exact. */
+/** Amounts as a publisher may write them: a bigint, or an exact number. */
 import type { FieldProblem } from 'payment-processor-contract/command-fields';
 
 /** Deeper than any command. */
 const NESTING_MAX = 20;
 
 /**
- * Puts a bigint in the place of every number.
- * @returns the fields; or each number that is no safe integer, by its path: what it was meant to be is not known any more
+ * Replaces every number by a bigint.
+ * @returns the fields; or each number that is not a safe integer, by its path: its intended value is lost
  */
 export function withBigints(
   fields: unknown,
@@ -25,7 +25,7 @@ function convert(value: unknown, path: readonly string[], problems: FieldProblem
     });
     return value;
   }
-  // Raw numbers of parseLossless and whatever else is no plain object are left as they are.
+  // Leaves raw numbers of parseLossless, and everything else that is not a plain object, as it is.
   if (!isPlainObject(value) || path.length >= NESTING_MAX) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [name, convert(member, [...path, name], problems)]),

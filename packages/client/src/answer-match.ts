@@ -1,25 +1,28 @@
-/** Whether a result is the answer to what was asked: it must say so itself, by the message's id or by the fingerprint. */
+/** Decides whether a result answers a request: its headers must name the message's id or the fingerprint. */
 import { FINGERPRINT_HEADER, REPLY_HEADER } from 'payment-processor-contract/cloud-events';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { CommandResult, Envelope } from './events.ts';
 
-/** What is known of the message whose answer is awaited. */
+/** Identifies the message whose answer is awaited. */
 export interface Asked {
   /** Its `ce_id`. */
   commandId?: string;
   /** A result of another type is not its answer. */
   type?: CommandType;
-  /** Of `fingerprintOf`: the result of an earlier message with the same key and fields is its answer, that of other fields is not. */
+  /**
+   * From `fingerprintOf`: a result of an earlier message with the same key and fields is an answer; one with other fields is
+   * not.
+   */
   fingerprint?: string;
 }
 
-/** @param result of the key that was asked for. Where neither id nor fingerprint is known, any but a CONFLICT will do */
+/** @param result a result of the requested key. Without id and fingerprint, any except a CONFLICT matches */
 export function isAnswerTo(
   { headers, value }: Pick<Envelope, 'headers'> & { value: Pick<CommandResult, 'commandType' | 'outcome'> },
   asked: Asked,
 ): boolean {
   if (asked.type !== undefined && asked.type !== value.commandType) return false;
-  // A CONFLICT is about one message. One that could not be read has no fingerprint: the key may be the asker's own.
+  // A CONFLICT concerns one message. For an unreadable message it has no fingerprint, so the key may still be the caller's.
   const isDamaged = asked.fingerprint !== undefined && headers[FINGERPRINT_HEADER] === undefined;
   if (value.outcome === 'CONFLICT') return isAddressedTo(headers, asked) && !isDamaged;
   if (isAddressedTo(headers, asked)) return true;
@@ -27,10 +30,10 @@ export function isAnswerTo(
   return asked.fingerprint === headers[FINGERPRINT_HEADER];
 }
 
-/** Whether headers alone say that the message is answered. One id can be given to two commands: the fingerprint tells. */
+/** Whether the headers alone identify the answer. Two commands may share an id; the fingerprint then decides. */
 export function isAddressedTo(headers: Envelope['headers'], { commandId, fingerprint }: Asked): boolean {
   if (commandId === undefined || headers[REPLY_HEADER] !== commandId) return false;
-  // It is not on results of what could not be read.
+  // Results of unreadable messages lack this header.
   const carried = headers[FINGERPRINT_HEADER];
   return fingerprint === undefined || carried === undefined || carried === fingerprint;
 }

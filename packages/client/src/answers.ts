@@ -1,57 +1,57 @@
-/** What a request came to, and what is known of a key. */
+/** The outcomes of a request and of a key's look-up. */
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult, PaymentEvent, Quote } from './events.ts';
 import type { LaneReader } from './lane-reader.ts';
 import { KeyResults, problemOf } from './payment-state.ts';
 import type { AwaitedResult } from './result-awaiter.ts';
 
-/** The result of the command itself: the table of outcomes says what it lets one conclude. */
+/** The result of the command itself; see the table of outcomes for its meaning. */
 export type CommandAnswer = AwaitedResult & {
   value: CommandResult & { outcome: Exclude<Outcome, 'CONFLICT'> };
 };
 
 export type Answer =
   /**
-   * Of this command: of this message, or of an earlier one with the same key and fields. UNKNOWN is a result, too: a call
-   * was made and nothing tells whether it took effect; an operator makes the next revision.
+   * The result of this message, or of an earlier one with the same key and fields. UNKNOWN is also a result: a call may have
+   * taken effect, and nothing shows whether it did; an operator makes the next revision.
    */
   | {
       kind: 'result';
       result: CommandAnswer;
-      /** The answer to a copy of the command: the same event as that of the first message; nothing happened again. */
+      /** The answer to a copy of the command: the same event as for the first message; nothing was executed again. */
       isReplayed: boolean;
     }
-  /** The key belongs to a command with other fields or of another type: this one was ignored. */
+  /** The key belongs to a command with other fields or of another type: this message was ignored. */
   | { kind: 'conflict'; conflict: AwaitedResult; standing: StandingResult }
   /**
-   * Nothing is known: the command may have been executed, or may be later, or may never have arrived. To ask again, make the
-   * same request: same key, same fields. It is executed once, and each copy is answered.
+   * Nothing is known: the command may have been executed, may be executed later, or may never have arrived. To ask again,
+   * repeat the request with the same key and fields. The command is executed once, and each copy gets an answer.
    */
   | { kind: 'unanswered'; key: string; commandId: string; problem: string };
 
-/** What the results topic has of a key. */
+/** A key's result in the results topic. */
 export type StandingResult =
   /** The highest revision of its last command. */
   | { kind: 'result'; result: CommandAnswer }
-  /** None: its command has no result yet, or the topic does not keep it any more. */
+  /** None: the command has no result yet, or the topic no longer keeps it. */
   | { kind: 'none' }
-  /** The topic could not be read in time, or the result that counts not at all. */
+  /** The topic could not be read in time, or the result that counts is unreadable. */
   | { kind: 'not-read'; problem: string };
 
-/** How far a quote and its execution came. */
+/** How far a quote and its execution got. */
 export type CreateAndExecuteAnswer =
-  /** The quote was not accepted, or nothing is known of it: nothing was executed by this call. */
+  /** The quote was not accepted, or its outcome is unknown. This call executed nothing. */
   | { stage: 'create'; create: Answer }
-  /** Accepted, but what the service answered shows no quote: nothing was executed by this call. */
+  /** Accepted, but the service's answer shows no quote. This call executed nothing. */
   | { stage: 'no-quote'; create: Answer & { kind: 'result' } }
-  /** `approve` did not want it: nothing was executed by this call; an earlier one with the same keys may have. */
+  /** `approve` declined. This call executed nothing; an earlier one with the same keys may have. */
   | { stage: 'declined'; create: Answer & { kind: 'result' }; quote: Quote }
-  /** The execution was requested; its answer tells what became of it. */
+  /** The execution was requested; its answer has the outcome. */
   | { stage: 'execute'; create: Answer & { kind: 'result' }; quote: Quote; execute: Answer };
 
 /**
- * Reads the results topic for the result of a key: its lane, from the beginning to the end of what is there. It asks nobody
- * else, and publishes nothing.
+ * Reads a key's result from its lane of the results topic, from the beginning to the present end. It makes no other request,
+ * and publishes nothing.
  * @throws as subscribe
  */
 export async function readResult(read: LaneReader, key: string, timeoutMs: number): Promise<StandingResult> {
@@ -68,7 +68,7 @@ export async function readResult(read: LaneReader, key: string, timeoutMs: numbe
   return latest === null || !isOfKey(latest) ? { kind: 'none' } : { kind: 'result', result: latest };
 }
 
-/** A CONFLICT is about a message, and says nothing of its key. */
+/** A CONFLICT concerns one message, not the key. */
 export function isOfKey(result: AwaitedResult): result is CommandAnswer {
   return result.value.outcome !== 'CONFLICT';
 }

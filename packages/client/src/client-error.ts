@@ -1,4 +1,4 @@
-/** The one error of the client: each has a code, which docs/client.md lists. */
+/** The client's only error class; docs/client.md lists its codes. */
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 import { TopicsMissingError } from './kafka/topic-bounds.ts';
 import { PublishError } from './kafka/record-publisher.ts';
@@ -6,7 +6,7 @@ import type { FieldProblem } from 'payment-processor-contract/command-fields';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { messageOf } from 'payment-processor-contract/registry-http';
 
-/** By code, whether the same call, made again, may succeed. It is safe: the same key and fields pay once. */
+/** By code: whether a retry may succeed. A retry is safe: the same key and fields pay once. */
 const IS_RETRYABLE = {
   INVALID_COMMAND: false,
   INVALID_OPTION: false,
@@ -35,12 +35,12 @@ export const CLIENT_ERROR_CODES = Object.keys(IS_RETRYABLE) as ClientErrorCode[]
 
 export class PaymentClientError extends Error {
   readonly code: ClientErrorCode;
-  /** The option, or the dotted path of the command's field, that is wrong; `key` and `type` of a command. Null: none is. */
+  /** The wrong option, or the dotted path of the command's wrong field, or `key` or `type`. Null: none of them. */
   readonly field: string | null;
-  /** Of INVALID_COMMAND every problem by its path. */
+  /** For INVALID_COMMAND: every problem by its path. */
   readonly problems: readonly FieldProblem[];
   readonly retryable: boolean;
-  /** One of the publication's tries may have written the command. */
+  /** One of the tries may have written the command. */
   readonly mayBeWritten: boolean;
 
   constructor(
@@ -58,13 +58,13 @@ export class PaymentClientError extends Error {
   }
 }
 
-/** What was thrown below the client, as its error; the cause is kept. */
+/** Converts any error from below into a client error, and keeps the cause. */
 export function clientError(error: unknown): PaymentClientError {
   if (error instanceof PaymentClientError) return error;
   return new PaymentClientError(codeOf(error), messageOf(error), { cause: error });
 }
 
-/** Runs what may throw anything. @throws PaymentClientError */
+/** Runs work and converts its errors. @throws PaymentClientError */
 export async function withClientErrors<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
@@ -87,7 +87,7 @@ function codeOf(error: unknown): ClientErrorCode {
   return error instanceof Error && error.name.startsWith('KafkaJS') ? 'KAFKA_FAILED' : 'UNEXPECTED';
 }
 
-/** @throws PaymentClientError naming the option that is no number to work with */
+/** @throws PaymentClientError naming the option that is not a valid number */
 export function requireWhole(field: string, value: unknown, min: number, max: number): void {
   if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return;
   throw invalidOption(field, value, `a whole number from ${min} to ${Math.floor(max)}`);
@@ -122,5 +122,5 @@ function invalidOption(field: string, value: unknown, wanted: string): PaymentCl
   return new PaymentClientError('INVALID_OPTION', `${field} is ${String(value)}; it must be ${wanted}`, { field });
 }
 
-/** Beyond this a timer of the platform fires at once. */
+/** Beyond this, a Node timer fires at once. */
 export const TIMER_MS_MAX = 2 ** 31 - 1;

@@ -1,4 +1,4 @@
-/** What a publisher gives for a command: its fields, where those that may be absent can be left out. */
+/** A command's fields as a publisher passes them: optional ones may be left out. */
 import type {
   LOCKED_CURRENCY_SIDES,
   PURPOSES_OF_PAYMENT,
@@ -17,7 +17,7 @@ type OptionalName<Fields> = {
         : never;
 }[keyof Fields];
 
-/** Texts of which the interface lists the values; of account types it shows but one. */
+/** Strings whose values the interface lists; of account types it shows only one. */
 interface Literals {
   lockedCurrencySide: (typeof LOCKED_CURRENCY_SIDES)[number];
   purposeOfPayment: (typeof PURPOSES_OF_PAYMENT)[number] | null;

@@ -1,4 +1,4 @@
-/** What a subscriber gets: decoded records with their headers, typed as far as our tables say what can be in them. */
+/** A subscriber's events: decoded records with their headers, typed as far as our tables list the values. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TopicRecord } from './kafka/topic-reader.ts';
 import {
@@ -29,7 +29,7 @@ import type {
   TransactionStatusChanged as TransactionStatusChangedRecord,
 } from 'payment-processor-contract/types';
 
-/** Where a record lies, and what its headers say. */
+/** A record's place and headers. */
 export interface Envelope {
   topic: string;
   partition: number;
@@ -39,13 +39,13 @@ export interface Envelope {
   key: string;
   /** `ce_id`: equal for copies of one event. */
   id: string | null;
-  /** Names the event for good, and is equal for its copies: see `uniqueIdOf`. */
+  /** Identifies the event permanently, and is equal for its copies: see `uniqueIdOf`. */
   uniqueId: string | null;
   /** All headers, as text. */
   headers: Record<string, string>;
 }
 
-/** One of these, or whatever the service says: it may add to them. */
+/** One of these, or any other text: the service may add values. */
 type OrOther<Literal extends string> = Literal | (string & Record<never, never>);
 
 /** Why a command was not accepted. */
@@ -77,7 +77,7 @@ export interface QuoteStatusChanged extends QuoteStatusChangedRecord {
   status: OrOther<QuoteStatus>;
 }
 
-/** What became of a command. */
+/** How a command ended. */
 export interface CommandResult extends CommandResultRecord {
   commandType: CommandType;
   outcome: Outcome;
@@ -88,7 +88,7 @@ export interface CommandResult extends CommandResultRecord {
 }
 
 export type PaymentEvent = Envelope &
-  /** `isReplayed`: for a copy of the command; the same event as for its first message, nothing happened again. */
+  /** `isReplayed`: for a copy of the command; the same event as for its first message, and nothing was executed again. */
   (
     | { kind: 'result'; value: CommandResult; isReplayed: boolean }
     | { kind: 'transaction-status'; value: TransactionStatusChanged }
@@ -100,14 +100,14 @@ export const STREAMS = ['results', 'transaction-status', 'quote-status'] as cons
 export type Stream = (typeof STREAMS)[number];
 
 /**
- * `ce_id` and `ce_time`, to remember an event by. `ce_id` alone does not tell the results of two commands under one key: the
- * processor forgets a key LEDGER_RETENTION after its result, and a command that uses it again begins anew at revision 1.
+ * `ce_id` and `ce_time`: a name by which to remember an event. `ce_id` alone does not distinguish two commands that used one
+ * key: the processor forgets a key LEDGER_RETENTION after its result, and a new command with it starts again at revision 1.
  */
 export function uniqueIdOf({ ce_id: id, ce_time: time = '' }: Envelope['headers']): string | null {
   return id === undefined ? null : `${id} ${time}`.trimEnd();
 }
 
-/** How long until the registry is asked again. */
+/** Pause before the registry is retried. */
 const REGISTRY_RETRY_MS = 1_000;
 
 export function topicOf(stream: Stream, names: TopicNames): string {
@@ -121,14 +121,14 @@ export function topicOf(stream: Stream, names: TopicNames): string {
   }
 }
 
-/** Reads values of the original topics: Avro by the registry, or JSON out of a copy, without one. */
+/** Reads values of a topic: Avro with the registry, or JSON from a copy without it. */
 export type Decoder = (record: TopicRecord & { value: Buffer }) => Promise<DecodeResult> | DecodeResult;
 
 export function avroDecoder(registry: RecordRegistry): Decoder {
   return ({ topic, value }) => registry.decode(topic, value);
 }
 
-/** @param originalOf the topic that a copy is of */
+/** @param originalOf returns the original topic of a copy */
 export function jsonDecoder(names: TopicNames, originalOf: (topic: string) => string): Decoder {
   const records = recordOfTopic(names);
   return ({ topic, value, headers }) => {
@@ -141,8 +141,8 @@ export function jsonDecoder(names: TopicNames, originalOf: (topic: string) => st
 }
 
 /**
- * Reads a record of the stream's topic, for as long as the registry cannot be asked.
- * @returns the event; null: closed while the registry did not answer
+ * Reads a record of the stream's topic; retries as long as the registry does not answer.
+ * @returns the event; null: the subscription was closed during a registry outage
  */
 export async function readEvent(
   record: TopicRecord,
@@ -184,7 +184,7 @@ export async function readEvent(
   return null;
 }
 
-/** The registry has resolved the value into our own record of the topic. Null: a result of a later release. */
+/** The value is already resolved into our own record. Null: a result of a later release. */
 function eventOf(stream: Stream, envelope: Envelope, value: unknown): PaymentEvent | null {
   switch (stream) {
     case 'results':
@@ -203,7 +203,7 @@ function eventOf(stream: Stream, envelope: Envelope, value: unknown): PaymentEve
   }
 }
 
-/** What an outcome lets one conclude must be known: a subscriber that takes it for another may pay again. */
+/** An unknown outcome must not be delivered: a subscriber that misreads it may pay again. */
 function isKnownResult({ outcome, commandType, settledBy }: CommandResultRecord): boolean {
   const names: readonly (readonly [readonly string[], string])[] = [
     [OUTCOME_NAMES, outcome],

@@ -1,8 +1,8 @@
 /**
- * Runs a subscriber's handler for one event: tried again with pauses that double, within one time limit, and then given up.
+ * Runs a subscriber's handler for one event: it retries with doubling pauses, within one time limit, and then gives up.
  *
- * Stages: attempt -> pause -> attempt ... -> handled, or given up: then `onGiveUp` says whether to pass the event or to
- * end, which is what happens without it. While the subscription closes there are no further attempts.
+ * Stages: attempt -> pause -> attempt ... -> handled, or given up: then `onGiveUp` decides whether to skip the event or to
+ * end. Without `onGiveUp` the subscription ends. While the subscription closes there are no further attempts.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from 'payment-processor-contract/registry-http';
@@ -11,40 +11,40 @@ import type { PaymentEvent } from './events.ts';
 import { notice, type Noticing } from './notices.ts';
 
 export interface HandlerOptions extends Noticing {
-  /** Awaited before the next event (of its key, with `concurrency`). What it throws is tried again, see `handlerRetry`. */
+  /** Awaited before the next event (of its key, with `concurrency`). If it throws, it is retried: see `handlerRetry`. */
   onEvent: (event: PaymentEvent) => Promise<void> | void;
-  /** How often a failing handler is called for one event, and how long the pauses are; each is twice the one before. */
+  /** How often a failing handler is called for one event, and the pauses; each is twice the previous one. */
   handlerRetry?: Partial<HandlerRetry>;
   /**
-   * Longest time for one event, all attempts and pauses together; 300,000 if not given. Then it is given up, though the
+   * Longest time for one event, including all attempts and pauses; default: 300,000. Then the event is given up, although the
    * handler may still run. A rebalance of the group waits as long.
    */
   handlingTimeoutMs?: number;
   /**
-   * Asked when an event is given up, before anything else is done: `skip` passes it for good (put it aside first), `end`
-   * ends the subscription, and the event is the first of the next subscriber. Without it, and when it throws or takes
-   * more than 10 seconds: `end`.
+   * Called first when an event is given up. `skip` passes it permanently (store it elsewhere first). `end` ends the
+   * subscription, and the next subscriber starts with the event. Default: `end`, also if it throws or takes more than 10
+   * seconds.
    */
   onGiveUp?: (failure: { event: PaymentEvent; error: unknown }) => Promise<'skip' | 'end'> | 'skip' | 'end';
 }
 
 export interface HandlerRetry {
-  /** Calls for one event, the first included; 5 if not given. */
+  /** Calls for one event, including the first; default: 5. */
   attempts: number;
-  /** 250 if not given. */
+  /** Default: 250. */
   firstDelayMs: number;
-  /** 30,000 if not given. */
+  /** Default: 30,000. */
   delayMsMax: number;
 }
 
 export const HANDLING_TIMEOUT_DEFAULT_MS = 300_000;
-/** For `onGiveUp`: to put an event aside somewhere. What takes longer ends the subscription. */
+/** Time for `onGiveUp` to store an event elsewhere. If it takes longer, the subscription ends. */
 export const GIVE_UP_TIMEOUT_MS = 10_000;
 const RETRY_DEFAULT: HandlerRetry = { attempts: 5, firstDelayMs: 250, delayMsMax: 30_000 };
 
 /**
- * @returns once the event is handled, or to be passed
- * @throws PaymentClientError, HANDLER_FAILED with what the handler threw last or HANDLER_TIMEOUT: the subscription is to end
+ * @returns once the event is handled or skipped
+ * @throws PaymentClientError, HANDLER_FAILED with the handler's last error, or HANDLER_TIMEOUT: the subscription must end
  */
 export async function handleEvent(event: PaymentEvent, options: HandlerOptions, closing: AbortSignal): Promise<void> {
   const timeoutMs = options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS;
@@ -108,7 +108,7 @@ async function attempts(event: PaymentEvent, options: HandlerOptions, stop: Abor
   }
 }
 
-/** @throws PaymentClientError naming the option that is no number to work with */
+/** @throws PaymentClientError naming the option that is not a valid number */
 export function checkHandlerOptions(options: HandlerOptions): void {
   for (const name of ['onNotice', 'onGiveUp'] as const) {
     if (options[name] !== undefined) requireFunction(name, options[name]);

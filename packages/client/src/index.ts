@@ -1,4 +1,4 @@
-/** What services upstream and downstream of the processor import: publish commands, await results, subscribe to events. */
+/** The public API for services before and behind the processor: publish commands, await results, subscribe to events. */
 import './require-node.ts';
 
 export {

@@ -1,4 +1,4 @@
-/** Reads what the topic of a stream holds, to the end that it had when the reading began. */
+/** Reads a stream's topic, up to its end when the reading began. */
 import type { PaymentEvent, Stream } from './events.ts';
 import { outagesAlone } from './notices.ts';
 import type { PublisherSettings } from './settings.ts';
@@ -6,15 +6,15 @@ import { subscribe, type ConnectionOptions } from './subscription.ts';
 
 export interface Lane {
   stream: Stream;
-  /** Its lane alone; null: all lanes. */
+  /** Reads only this key's lane; null: all lanes. */
   key: string | null;
-  /** From this instant on; null: from the beginning. */
+  /** Start time; null: from the beginning. */
   sinceMs: number | null;
 }
 
 /**
- * @param signal ends the reading early
- * @returns whether all was read
+ * @param signal stops the reading early
+ * @returns whether the reading reached the end
  * @throws as subscribe
  */
 export type LaneReader = (lane: Lane, onEvent: (event: PaymentEvent) => void, signal: AbortSignal) => Promise<boolean>;

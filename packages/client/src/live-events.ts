@@ -1,6 +1,6 @@
 /**
- * Events as they come from now on, handed to those that listen for a name: a command's key or a transaction's id. One
- * subscription serves all listeners, until it is closed.
+ * Delivers new events to listeners by name: a command's key or a transaction's id. One subscription serves all listeners,
+ * until it is closed.
  */
 import { clientError, PaymentClientError } from './client-error.ts';
 import type { PaymentEvent, Stream } from './events.ts';
@@ -10,11 +10,11 @@ import { subscribe, type ConnectionOptions, type Subscription } from './subscrip
 
 export interface Listener {
   onEvent: (event: PaymentEvent) => void;
-  /** No more comes. */
+  /** No event follows. */
   onEnd: (error: Error) => void;
 }
 
-/** Listeners at once. */
+/** Limit of concurrent listeners. */
 const LISTENERS_MAX = 100_000;
 
 export class LiveEvents {
@@ -24,7 +24,7 @@ export class LiveEvents {
   #ended: Error | null = null;
 
   /**
-   * @returns once every event that is published from here on will be seen
+   * @returns once it sees every event published from here on
    * @throws as subscribe
    */
   static async open(settings: PublisherSettings, stream: Stream, options: ConnectionOptions): Promise<LiveEvents> {
@@ -51,14 +51,14 @@ export class LiveEvents {
     return this.#ended === null;
   }
 
-  /** Why nothing can be listened for now: it has ended, or too many listen already; null if one more can. */
+  /** Why it accepts no new listener: it has ended, or has too many; null: it accepts one. */
   refusal(): Error | null {
     if (this.#ended !== null || this.#count < LISTENERS_MAX) return this.#ended;
     const problem = `${LISTENERS_MAX} results are awaited already: await some of them first`;
     return new PaymentClientError('TOO_MANY', problem);
   }
 
-  /** @returns a function that ends the listening */
+  /** @returns a function that removes the listener */
   listen(name: string, listener: Listener): () => void {
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners.add(listener));

@@ -1,11 +1,11 @@
 /**
- * Requests: a command is published and its result awaited, in one call that can be made again.
+ * Requests: one call publishes a command and awaits its result. The call can be repeated.
  *
- * Stages of a request: what would be wrong with it is found before anything is sent -> it is awaited -> it is published,
- * again where it is not known whether it was written -> the answer, or the time is up and nothing is known.
+ * Stages of a request: check it before anything is sent -> await its result -> publish it, again if the write was not
+ * confirmed -> the answer, or the timeout, after which nothing is known.
  *
- * The message's id follows from key, type and fields. So an answer to an earlier message of the same command, by whichever
- * process, is recognized as its answer, and a CONFLICT as that of other fields.
+ * The message's id follows from key, type and fields. So the client recognizes an answer to an earlier message of the same
+ * command from any process, and a CONFLICT caused by other fields.
  *
  * Publisher and subscription belong to this object, until it is closed.
  */
@@ -48,28 +48,31 @@ import { followPayment, type Settlement, type SettlementOptions } from './settle
 import type { ConnectionOptions } from './subscription.ts';
 
 export interface RequestOptions extends Omit<PublishOptions, 'commandId'> {
-  /** How long the answer is awaited, publishing included; of `createAndExecute` for each of its commands. */
+  /** How long to await the answer, including publishing; in `createAndExecute`, for each command. */
   timeoutMs: number;
 }
 
 export interface CreateAndExecuteOptions extends RequestOptions {
-  /** The keys of the two commands; `<key>:create` and `<key>:execute` if not given. */
+  /** The keys of the two commands. Default: `<key>:create` and `<key>:execute`. */
   keys?: { create: string; execute: string };
-  /** Asked between the two whether the quote is to be executed; it is, if not given. What it throws is the `cause` of HANDLER_FAILED. */
+  /**
+   * Called between the two: decides whether to execute the quote. Default: execute. An error that it throws becomes the
+   * `cause` of HANDLER_FAILED.
+   */
   approve?: (quote: Quote) => Promise<boolean> | boolean;
 }
 
-/** For reading the result that stands, after a CONFLICT: a lane of results can be long. */
+/** Time to read the standing result after a CONFLICT: a lane of results can be long. */
 const STANDING_TIMEOUT_MS = 30_000;
-/** Before a command is published again, then twice as long each time; the publisher has retries of its own. */
+/** First pause before a command is published again; it doubles each time. The publisher itself also retries. */
 const PUBLISH_PAUSE_MS = 250;
 const PUBLISH_PAUSE_MS_MAX = 4_000;
 
-/** What a client works with; it belongs to the client until that is closed. */
+/** The client's parts; the client owns them until it is closed. */
 export interface ClientParts {
   publisher: Pick<PaymentCommandPublisher, 'publishUntyped' | 'close'>;
   results: ResultAwaiter;
-  /** Changes of transactions as they come; opened when a payment is first followed to its end. */
+  /** Live changes of transactions; opened when a payment is first followed. */
   openChanges: () => Promise<LiveEvents>;
   read: LaneReader;
   noticing: Noticing;
@@ -102,8 +105,8 @@ export class PaymentClient {
   }
 
   /**
-   * Publishes a command and awaits what becomes of it. Made again with the same key and fields, it does nothing twice, as
-   * long as the key is remembered (LEDGER_RETENTION of the processor, 7 days after the result).
+   * Publishes a command and awaits its result. Repeating the call with the same key and fields does nothing twice, as long as
+   * the processor remembers the key (its LEDGER_RETENTION, 7 days after the result).
    * @param key names the command, across all types; 1 to 200 characters of 0x21 to 0x7E
    * @throws PaymentClientError: this call sent nothing
    */
@@ -114,12 +117,12 @@ export class PaymentClient {
     options: RequestOptions,
   ): Promise<Answer> {
     return withClientErrors(async () => {
-      // Copies: each try publishes what was asked for, whatever becomes of the caller's objects meanwhile.
+      // Copies: each try publishes the same fields, even if the caller changes its objects meanwhile.
       const asked = checkCommand(type, key, fields);
       const fingerprint = fingerprintOf(type, key, asked);
       checkPublishOptions(options);
       requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
-      // Copies of one command have one id, wherever they are published from.
+      // Copies of one command have one id, from any process.
       const commandId = eventId(`command\n${type}\n${key}\n${fingerprint}`);
       const refusal = this.#parts.results.live.refusal();
       if (refusal !== null) throw refusal;
@@ -142,10 +145,10 @@ export class PaymentClient {
   }
 
   /**
-   * Creates a quote and executes it, as two commands. Made again with the same key and fields it pays once: the quote is the
-   * first one, and its execution, too, as long as the keys are remembered. A quote that ran out meanwhile is not bought
-   * anew: for that, take another key.
-   * @throws as request; then what was requested before stands, and making the same call again is safe
+   * Creates a quote and executes it, as two commands. Repeating the call with the same key and fields pays once: quote and
+   * execution stay the first ones, as long as the keys are remembered. It does not replace an expired quote: for that, use
+   * another key.
+   * @throws as request; earlier requests of this call then stand, and repeating the call is safe
    */
   async createAndExecute(
     key: string,
@@ -155,7 +158,7 @@ export class PaymentClient {
     return withClientErrors(async () => {
       const { keys, approve, ...requested } = options;
       const { create: createKey, execute: executeKey } = keys ?? { create: `${key}:create`, execute: `${key}:execute` };
-      // A key that is refused must be found before the quote is made.
+      // An invalid key must be found before the quote is made.
       checkCommand('execute-quote', executeKey, { quoteId: 'Quote:0' });
       const create = await this.request('create-quote', createKey, { ...fields, immediatelyExecute: false }, requested);
       if (create.kind !== 'result' || create.result.value.outcome !== 'ACCEPTED') return { stage: 'create', create };
@@ -169,7 +172,7 @@ export class PaymentClient {
   }
 
   /**
-   * What the results topic has of a key, without publishing anything: its lane is read from the beginning.
+   * Looks up the key's result without publishing anything: it reads the key's lane from the beginning.
    * @throws as subscribe
    */
   async readResult(key: string, options: { timeoutMs: number }): Promise<StandingResult> {
@@ -180,9 +183,9 @@ export class PaymentClient {
   }
 
   /**
-   * Follows a payment until it is settled, also one that another process requested: it is found by its command's key alone.
-   * @param of the command's key; or its result, which also says since when to read
-   * @returns what is known when the payment is settled, or when the time is up
+   * Follows a payment until it is settled. Its command's key is enough, even if another process requested it.
+   * @param of the command's key; or its result, whose time limits the reading
+   * @returns the state once the payment is settled, or when the time is up
    */
   async awaitSettled(of: string | CommandAnswer, options: SettlementOptions): Promise<Settlement> {
     return withClientErrors(async () => {
@@ -196,18 +199,18 @@ export class PaymentClient {
     });
   }
 
-  /** What is still awaited is answered `unanswered`. */
+  /** Pending requests end as `unanswered`. */
   async close(): Promise<void> {
     const changes = await this.#changes?.catch(() => null);
     await Promise.all([this.#parts.results.close(), changes?.close(), this.#parts.publisher.close()]);
   }
 
-  /** One subscription for all that is followed; another where it ended. */
+  /** All followed payments share one subscription; if it ended, a new one is opened. */
   async #openChanges(): Promise<LiveEvents> {
     const before = this.#changes;
     const open = await before?.catch(() => null);
     if (open?.isOpen === true) return open;
-    // The first caller opens it for all.
+    // The first caller opens it for all others.
     if (this.#changes === before) {
       this.#changes = this.#parts.openChanges();
     }
@@ -215,8 +218,8 @@ export class PaymentClient {
   }
 
   /**
-   * Until the command is certainly written, or the time is up; a copy does no harm.
-   * @throws what ended a try, as long as no try may have written the command: a later refusal takes none of them back
+   * Publishes until a write is confirmed, or the time is up; a copy does no harm.
+   * @throws a try's error, as long as no try may have written the command: a later refusal does not undo a write
    */
   async #publish(
     type: CommandType,

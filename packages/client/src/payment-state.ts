@@ -1,6 +1,7 @@
 /**
- * What results and status events let one say of a payment, by its command's key. Pure: events may come in any order, and
- * more than once. The highest revision of the key's last command counts, and of each transaction the last status in its partition.
+ * Derives a payment's state from results and status events, by its command's key. Pure: events may come in any order, and
+ * more than once. The highest revision of the key's last command counts, and of each transaction the last status in its
+ * partition.
  */
 import { FINGERPRINT_HEADER } from 'payment-processor-contract/cloud-events';
 import { isFinalStatus, type FinalStatus } from 'payment-processor-contract/statuses';
@@ -8,7 +9,7 @@ import type { CommandResult as ResultRecord, TransactionStatusChanged } from 'pa
 import type { CommandResult, PaymentEvent } from './events.ts';
 
 export type PaymentState<Result extends ResultRecord = CommandResult> =
-  /** Where a payment usually stays; COMPLETED may still become REFUNDED, FAILED or REJECTED. */
+  /** Usual last statuses; COMPLETED may still become REFUNDED, FAILED or REJECTED. */
   | {
       kind: 'settled';
       status: FinalStatus;
@@ -16,13 +17,13 @@ export type PaymentState<Result extends ResultRecord = CommandResult> =
       failureReason: string | null;
       result: Result;
     }
-  /** Accepted, and under way. Null: no status, or no transaction, is known. */
+  /** Accepted and in progress. Null: no known status or transaction. */
   | { kind: 'open'; status: string | null; transactionId: string | null; result: Result }
   /** REFUSED, INVALID, EXPIRED or FAILED. */
   | { kind: 'not-accepted'; result: Result }
-  /** UNKNOWN: it may have been paid. An operator decides, and a later revision says what. */
+  /** UNKNOWN: it may have been paid. An operator decides, and a later revision has the decision. */
   | { kind: 'unknown'; result: Result }
-  /** No result, or one that cannot be read. */
+  /** No result, or an unreadable one. */
   | { kind: 'nothing-known' };
 
 type UnsettledState<Result extends ResultRecord> = Extract<
@@ -30,7 +31,7 @@ type UnsettledState<Result extends ResultRecord> = Extract<
   { kind: 'open' | 'unknown' | 'nothing-known' }
 >;
 
-/** Of what was not read to its end: a later revision or status may contradict. */
+/** The state if reading did not reach the end: a later revision or status may contradict it. */
 export function withoutEnd<Result extends ResultRecord>(state: PaymentState<Result>): UnsettledState<Result> {
   switch (state.kind) {
     case 'settled':
@@ -42,14 +43,14 @@ export function withoutEnd<Result extends ResultRecord>(state: PaymentState<Resu
   }
 }
 
-/** Clocks of the processor, of the brokers and of the caller may differ by this. */
+/** The clocks of processor, brokers and caller may differ by this much. */
 export const CLOCKS_APART_MS = 600_000;
 
 const NOT_ACCEPTED = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
 
 /**
- * @param result the one of the key that counts
- * @param changes by transaction the last change of those that the command may be about; null: it cannot be read
+ * @param result the key's result that counts
+ * @param changes the last change of each transaction that the command may concern; null: unreadable
  */
 export function paymentState<Result extends ResultRecord>(
   result: Result | null,
@@ -60,14 +61,17 @@ export function paymentState<Result extends ResultRecord>(
   if (result.outcome !== 'ACCEPTED') return { kind: 'unknown', result };
   const transactionId = transactionOf(result) ?? onlyTransaction(result, changes);
   if (transactionId === null) return { kind: 'open', status: null, transactionId, result };
-  // Without an event the answer itself is what was seen last.
+  // Without an event, the answer itself is the latest observation.
   const change = changes.get(transactionId);
   const { failureReason = null, status = null } = (change === undefined ? result.transaction : change) ?? {};
   if (!isFinalStatus(status)) return { kind: 'open', status, transactionId, result };
   return { kind: 'settled', status, transactionId, failureReason, result };
 }
 
-/** Of a result that names none the one that its command may be about. What was seen before it is of an earlier command of the key. */
+/**
+ * If the result names no transaction: the one that its command may concern. Earlier observations belong to an earlier command
+ * of the key.
+ */
 function onlyTransaction(
   { commandTimestamp }: ResultRecord,
   changes: ReadonlyMap<string, TransactionStatusChanged | null>,
@@ -79,15 +83,15 @@ function onlyTransaction(
   return only === undefined || others.length > 0 ? null : only[0];
 }
 
-/** A result of a key as its lane has it. Without a value it cannot be read, and may say anything. */
+/** A key's result in its lane. Without a value it is unreadable, and may be any result. */
 export interface FoundResult {
   readonly offset: bigint;
   readonly value: ResultRecord | null;
 }
 
 /**
- * Of two results of a key the one that counts: the highest revision of its last command, for a key that was forgotten may
- * name a new one. A CONFLICT is about a message, and says nothing of its key.
+ * Chooses between two results of a key: the highest revision of the last command counts, because a forgotten key may name a
+ * new command. A CONFLICT concerns one message, not the key.
  */
 export function countingResult<Found extends FoundResult>(one: Found | null, other: Found): Found | null {
   if (other.value?.outcome === 'CONFLICT') return one;
@@ -104,7 +108,7 @@ function orderOf(one: FoundResult, other: FoundResult): bigint {
   return values === 0 || values === 0n ? places : BigInt(values);
 }
 
-/** The transaction that counts, of several that may name the key. */
+/** The transaction that counts, if several may name the key. */
 export function transactionOf({ quote, transaction }: Pick<ResultRecord, 'quote' | 'transaction'>): string | null {
   return transaction?.id ?? quote?.transactionId ?? null;
 }
@@ -113,8 +117,8 @@ type FoundEvent =
   Extract<PaymentEvent, { kind: 'result' }> | (Extract<PaymentEvent, { kind: 'unreadable' }> & { value: null });
 
 /**
- * Events of one key, each at its first place: a mirror may copy one again after those that followed it, and may have been
- * unable to read it at first.
+ * Events of one key, each at its first place. A mirror may copy an event again after later ones, and may have failed to read
+ * it at first.
  */
 export class FirstPlaces<Event extends Pick<PaymentEvent, 'uniqueId' | 'offset'>> {
   readonly #events = new Map<string, Event>();
@@ -141,11 +145,11 @@ export class KeyResults {
 
   take(event: PaymentEvent): void {
     if (event.kind === 'unreadable') this.#found.take({ ...event, value: null });
-    // A CONFLICT never counts, and there may be one for each message.
+    // CONFLICTs never count, and there may be one per message.
     else if (event.kind === 'result' && event.value.outcome !== 'CONFLICT') this.#found.take(event);
   }
 
-  /** The one that counts. */
+  /** The result that counts. */
   get counting(): FoundEvent | null {
     return this.#found.all().reduce<FoundEvent | null>(countingResult, null);
   }
@@ -155,10 +159,10 @@ export function problemOf(event: Extract<PaymentEvent, { kind: 'unreadable' }>):
   return `${event.topic}/${event.partition}/${event.offset}: ${event.problem}`;
 }
 
-/** What was read of one key so far. */
+/** The events read so far of one key. */
 export class KnownPayment {
   readonly #key: string;
-  /** Null: of whatever fields the key's command has. */
+  /** Null: any fields. */
   readonly #fingerprint: string | null;
   readonly #results = new KeyResults();
   /** By transaction. */
@@ -169,12 +173,12 @@ export class KnownPayment {
     this.#fingerprint = fingerprint;
   }
 
-  /** Null, too, where it cannot be read. */
+  /** Null also if it is unreadable. */
   get result(): CommandResult | null {
     return this.#results.counting?.value ?? null;
   }
 
-  /** Of the result or of the status that counts: why it cannot be read. */
+  /** Why the result or status that counts is unreadable. */
   get problem(): string | null {
     const change = this.#lastChanges().get(this.result === null ? '' : (transactionOf(this.result) ?? ''));
     for (const event of [this.#results.counting, change]) if (event?.kind === 'unreadable') return problemOf(event);
@@ -183,10 +187,10 @@ export class KnownPayment {
 
   takeResult(event: PaymentEvent): void {
     if (event.key !== this.#key) return;
-    // Releases before the header wrote none.
+    // Older releases did not write this header.
     const carried = event.headers[FINGERPRINT_HEADER] ?? null;
     if (this.#fingerprint !== null && carried !== null && carried !== this.#fingerprint) return;
-    // Its fields, and so its fingerprint, are not known.
+    // Its fields are unknown, and so is its fingerprint.
     const isOfUnread = event.kind === 'result' && event.value.error?.code === 'UNREADABLE_COMMAND';
     if (this.#fingerprint !== null && isOfUnread) return;
     this.#results.take(event);
@@ -195,7 +199,7 @@ export class KnownPayment {
   takeChange(event: PaymentEvent): void {
     const isNamed = event.kind === 'transaction-status' && event.value.commandKeys.includes(this.#key);
     const isOfResult = this.result !== null && transactionOf(this.result) === event.key;
-    // What follows on a change that named it: it may name the key no more, or not be readable.
+    // Later changes of a transaction that once named the key: they may no longer name it, or be unreadable.
     if (!isNamed && !isOfResult && !this.#changes.has(event.key)) return;
     const known = this.#changes.get(event.key) ?? new FirstPlaces();
     known.take(event);

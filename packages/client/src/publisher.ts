@@ -2,7 +2,7 @@
  * Publishes payment commands: checks key and fields, writes them as Avro or JSON with CloudEvents headers.
  *
  * Publishing the same command with the same key again is safe: one key is one command, and a copy gets the first one's
- * result. So whoever does not know whether a publication arrived publishes it again.
+ * result. If you do not know whether a publication arrived, publish it again.
  */
 import { randomUUID } from 'node:crypto';
 import { PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
@@ -42,7 +42,7 @@ import { notice, type Noticing } from './notices.ts';
 import { registryOf, type PublisherSettings } from './settings.ts';
 
 export interface PublishOptions {
-  /** `avro` (the default where the settings have a registry) needs the schemas to be registered; `json` needs no registry. */
+  /** `avro` (default if the settings have a registry) requires registered schemas; `json` requires no registry. */
   contentType?: 'avro' | 'json';
   /** The instant after which no call may start. */
   expiresAt?: Date;
@@ -53,7 +53,7 @@ export interface PublishOptions {
   tracestate?: string;
   /** `ce_source`: who publishes, a URI reference. */
   source?: string;
-  /** `ce_id`; a new UUID if not given. A publisher that tries again may give the same one. */
+  /** `ce_id`; a new UUID if not given. A retrying publisher may reuse it. */
   commandId?: string;
 }
 
@@ -77,13 +77,13 @@ const TEXT_OPTIONS = ['correlationId', 'traceparent', 'tracestate', 'source', 'c
 const DEFAULT_SOURCE = 'payment-commands-client';
 
 export interface PublisherOptions extends Noticing {
-  /** How patient the connection is; half a minute if not given. */
+  /** How long connecting retries; default: half a minute. */
   retry?: typeof PATIENT_RETRY;
 }
 
 export class PaymentCommandPublisher {
   readonly #topics: TopicNames;
-  /** Null: none is set, and JSON is published. */
+  /** Null: no registry is set, so it publishes JSON. */
   readonly #registry: RecordRegistry | null;
   readonly #records: RecordPublisher;
   readonly #noticing: Noticing;
@@ -114,7 +114,7 @@ export class PaymentCommandPublisher {
   /**
    * @param key names the command, across all types; 1 to 200 characters of 0x21 to 0x7E
    * @returns once every in-sync replica has the command
-   * @throws PaymentClientError; `mayBeWritten` tells whether the command may have arrived all the same
+   * @throws PaymentClientError; `mayBeWritten`: the command may have arrived anyway
    */
   async publish<Type extends CommandType>(
     type: Type,
@@ -125,7 +125,7 @@ export class PaymentCommandPublisher {
     return this.publishUntyped(type, key, fields, options);
   }
 
-  /** Like publish, for fields of which no type is known, such as JSON read by parseLossless. */
+  /** Like publish, for untyped fields, such as JSON read by parseLossless. */
   async publishUntyped(
     type: CommandType,
     key: string,
@@ -178,7 +178,7 @@ export class PaymentCommandPublisher {
     return this.#registry.encode(topic, fields);
   }
 
-  /** Sends what waits and disconnects. */
+  /** Sends the queued commands and disconnects. */
   async close(): Promise<void> {
     await this.#records.close();
   }

@@ -1,7 +1,7 @@
-/** Imported before all else: an older Node ends here with a sentence, and not later with what it lacks. */
+/** Imported first, so that an older Node fails here with a clear message, and not later on a missing feature. */
 import process from 'node:process';
 
-/** As `engines` of the package has it: zstd came with it. */
+/** Must match `engines` of the package. This version brought zstd. */
 const NODE_MIN = [22, 15] as const;
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);

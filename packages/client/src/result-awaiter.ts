@@ -1,12 +1,12 @@
 /**
- * Awaits the results of commands. Opened before the command is published, so that no result can come in between:
+ * Awaits the results of commands. Open it before publishing the command, so that it misses no result:
  *
  *   const results = await ResultAwaiter.open(settings);
  *   const awaited = results.expect(key, { commandId, type: 'transfer-in', fingerprint, timeoutMs });
  *   await publisher.publish('transfer-in', key, fields, { commandId });
  *   const result = await awaited;
  *
- * It owns one subscription, shared by all that is awaited, until it is closed.
+ * It owns one subscription, which all awaited results share, until it is closed.
  */
 import { isAddressedTo, isAnswerTo, type Asked } from './answer-match.ts';
 import { PaymentClientError, requireWhole, TIMER_MS_MAX } from './client-error.ts';
@@ -17,13 +17,13 @@ import type { ConnectionOptions } from './subscription.ts';
 
 export type AwaitedResult = Extract<PaymentEvent, { kind: 'result' }>;
 
-/** Without id and fingerprint any result of the key will do, whoever asked, except a CONFLICT, which is about one message. */
+/** Without id and fingerprint any result of the key matches, except a CONFLICT, which concerns one message. */
 export interface ExpectOptions extends Asked {
   timeoutMs: number;
 }
 
 export class ResultAwaiter {
-  /** Results as they come, of every key. */
+  /** New results of every key. */
   readonly live: LiveEvents;
 
   constructor(live: LiveEvents) {
@@ -31,7 +31,7 @@ export class ResultAwaiter {
   }
 
   /**
-   * @returns once every result that is published from here on will be seen
+   * @returns once it sees every result published from here on
    * @throws as subscribe
    */
   static async open(settings: PublisherSettings, options: ConnectionOptions = {}): Promise<ResultAwaiter> {
@@ -39,13 +39,14 @@ export class ResultAwaiter {
   }
 
   /**
-   * @returns the first terminal result from now on that answers what was asked
-   * @throws PaymentClientError, NO_RESULT when none came in time: the command may be under way, done, or never have arrived
+   * @returns the first new terminal result that answers the request
+   * @throws PaymentClientError, NO_RESULT if none came in time: the command may be in progress or done, or may
+   *   never have arrived
    */
   expect(key: string, { timeoutMs, ...asked }: ExpectOptions): Promise<AwaitedResult> {
     requireWhole('timeoutMs', timeoutMs, 1, TIMER_MS_MAX);
     const { promise, resolve, reject } = Promise.withResolvers<AwaitedResult>();
-    // A caller whose publication fails never looks at this one; that must not end its process.
+    // If publishing fails, the caller ignores this promise; its rejection must not end the process.
     promise.catch(() => undefined);
     const refusal = this.live.refusal();
     if (refusal !== null) {
@@ -55,7 +56,7 @@ export class ResultAwaiter {
     const stop = this.live.listen(key, {
       onEvent: (event) => {
         if (event.kind === 'result' && isAnswerTo(event, asked)) resolve(event);
-        // It is known to be the answer by its header alone.
+        // Its header alone identifies it as the answer.
         if (event.kind === 'unreadable' && isAddressedTo(event.headers, asked)) {
           reject(
             new PaymentClientError(
@@ -79,7 +80,7 @@ export class ResultAwaiter {
     return awaited;
   }
 
-  /** Whatever is still awaited is rejected. */
+  /** Rejects all pending results. */
   async close(): Promise<void> {
     await this.live.close();
   }

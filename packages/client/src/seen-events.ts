@@ -1,17 +1,17 @@
-/** The ids of events that were handled, to leave out copies. */
+/** Ids of handled events, to skip copies. */
 import type { PaymentEvent } from './events.ts';
 
-/** Where events are remembered, by their `uniqueId`. One that is not remembered is handled, again if need be. */
+/** Remembers events by their `uniqueId`. An event that is not remembered is handled, possibly again. */
 export interface SeenEvents {
   has: (uniqueId: string) => Promise<boolean> | boolean;
   /**
-   * Called once the event was handled, before its offset is committed. Not of one that cannot be read: a copy may be
-   * readable, once its schema is registered.
+   * Called after the event was handled, before its offset is committed. Not for an unreadable event: a copy may be readable
+   * once its schema is registered.
    */
   remember: (uniqueId: string) => Promise<void> | void;
 }
 
-/** Handles the event, unless it is among those that were handled. */
+/** Handles the event, unless it was handled before. */
 export async function onceRemembered(
   seen: SeenEvents | null,
   { kind, uniqueId }: Pick<PaymentEvent, 'kind' | 'uniqueId'>,
@@ -22,10 +22,10 @@ export async function onceRemembered(
   if (uniqueId !== null && kind !== 'unreadable') await seen?.remember(uniqueId);
 }
 
-/** Copies come soon after one another; this many ids take about a megabyte. */
+/** Copies follow soon after their originals. This many ids take about a megabyte. */
 const IDS_MAX = 10_000;
 
-/** The ids seen last, in memory; the oldest are forgotten first. */
+/** The latest ids, in memory; the oldest are dropped first. */
 export class RecentIds implements SeenEvents {
   readonly #ids = new Set<string>();
 

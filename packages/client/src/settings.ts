@@ -10,7 +10,7 @@ export type ClientSettings = KafkaSettings &
 
 const REGISTRY_SETTING_NAMES = ['SCHEMA_REGISTRY_URL', 'SCHEMA_REGISTRY_USERNAME', 'SCHEMA_REGISTRY_PASSWORD'] as const;
 
-/** Without a registry commands are published as JSON. */
+/** Without a registry, commands are published as JSON. */
 export type PublisherSettings = KafkaSettings &
   Pick<Config, 'TOPIC_PREFIX'> &
   Partial<Pick<Config, (typeof REGISTRY_SETTING_NAMES)[number]>>;
@@ -28,7 +28,7 @@ export function readClientSettings(
 }
 
 /**
- * Like readClientSettings, for those who only publish: SCHEMA_REGISTRY_URL may be left out.
+ * Like readClientSettings, for applications that only publish: SCHEMA_REGISTRY_URL is optional.
  * @param environment as `process.env`
  */
 export function readPublisherSettings(
@@ -39,7 +39,7 @@ export function readPublisherSettings(
   return readSomeSettings(environment, [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX']);
 }
 
-/** Settings as plain options; each says which setting of the environment it stands for. Secrets may be left out. */
+/** Settings as plain options; each names its environment setting. Secrets are optional. */
 export interface PlainSettings {
   /** `KAFKA_BROKERS` */
   brokers: readonly string[];
@@ -49,12 +49,12 @@ export interface PlainSettings {
   ssl?: boolean | { caFile?: string; certFile?: string; keyFile?: string };
   /** `KAFKA_SASL_*` */
   sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string };
-  /** `SCHEMA_REGISTRY_*`; without it commands are published as JSON, and copies are read. */
+  /** `SCHEMA_REGISTRY_*`; without it, commands are published as JSON, and subscriptions read the JSON copies. */
   schemaRegistry?: { url: string; username?: string; password?: string };
 }
 
 /**
- * The environment is not read.
+ * It does not read the environment.
  * @throws PaymentClientError with every problem
  */
 export function clientSettings({ brokers, sasl, schemaRegistry, ssl, topicPrefix }: PlainSettings): PublisherSettings {
@@ -79,7 +79,7 @@ export function clientSettings({ brokers, sasl, schemaRegistry, ssl, topicPrefix
   throw new PaymentClientError('INVALID_OPTION', read.problems.join('; '), { field: first.split(' ')[0] ?? '' });
 }
 
-/** Null: the settings have none. */
+/** Null: the settings name no registry. */
 export function registryOf(settings: PublisherSettings): RecordRegistry | null {
   const { SCHEMA_REGISTRY_URL: url, SCHEMA_REGISTRY_USERNAME: username, SCHEMA_REGISTRY_PASSWORD: password } = settings;
   if (url === undefined) return null;

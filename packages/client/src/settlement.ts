@@ -1,9 +1,9 @@
 /**
- * Follows one payment by its command's key until it is where it usually stays.
+ * Follows one payment by its command's key until it reaches its usual last status.
  *
- * Stages: what comes from now on is listened for -> the key's lane of results is read to its end -> once ACCEPTED, the
- * transaction's lane of status events -> then each event that comes is judged, until the payment is settled or the time is up.
- * Nothing is concluded before a lane is read to its end: a later revision, or a refund, may be there.
+ * Stages: listen for new events -> read the key's lane of results to its end -> once ACCEPTED, read the transaction's lane of
+ * status events -> judge each new event, until the payment is settled or the time is up. It concludes nothing before it has
+ * read a lane to its end: a later revision, or a refund, may follow.
  */
 import { messageOf } from 'payment-processor-contract/registry-http';
 import type { CommandAnswer } from './answers.ts';
@@ -13,17 +13,17 @@ import type { LiveEvents } from './live-events.ts';
 import { CLOCKS_APART_MS, KnownPayment, transactionOf, withoutEnd, type PaymentState } from './payment-state.ts';
 
 export interface SettlementOptions {
-  /** How long the payment is followed. */
+  /** How long to follow the payment. */
   timeoutMs: number;
-  /** Ends the following early: the answer says what is known by then. */
+  /** Stops early: the answer then has the state known so far. */
   signal?: AbortSignal;
-  /** Of `fingerprintOf`: the payment of this command alone. With the key alone it is that of whichever command has the key. */
+  /** From `fingerprintOf`: follows the payment of exactly this command. Without it: of the command that has the key. */
   fingerprint?: string;
-  /** When the command was published, or earlier: results are read from there. Else all that the topic keeps of the lane is. */
+  /** The time of publication, or earlier: results are read from there. Default: the whole lane that the topic keeps. */
   since?: Date;
 }
 
-/** What is known of the payment. Without `endedBy` nothing further is expected. */
+/** The known state of the payment. Without `endedBy` no further change is expected. */
 export type Settlement =
   | (Extract<PaymentState, { kind: 'settled' | 'not-accepted' }> & { key: string })
   | (Extract<PaymentState, { kind: 'open' | 'unknown' | 'nothing-known' }> & {
@@ -35,15 +35,15 @@ export type Settlement =
 
 type LiveListening = Pick<LiveEvents, 'listen' | 'refusal'>;
 
-/** Where a payment's events are read. */
+/** The sources of a payment's events. */
 export interface PaymentTopics {
   results: LiveListening;
-  /** Opened when it is first needed. */
+  /** Opened at first use. */
   changes: () => Promise<LiveListening>;
   read: LaneReader;
 }
 
-/** @param of the key; or a result, which says since when to read */
+/** @param of the key; or a result, whose time limits the reading */
 export async function followPayment(
   of: string | CommandAnswer,
   topics: PaymentTopics,
@@ -70,7 +70,7 @@ export async function followPayment(
     done.abort();
   }
   if (timeout.aborted) return stateAtEnd(known, key, { endedBy: 'timeout', reason: `${timeoutMs} ms are over` });
-  return stateAtEnd(known, key, { endedBy: 'signal', reason: 'the caller ended the following' });
+  return stateAtEnd(known, key, { endedBy: 'signal', reason: 'the caller stopped waiting' });
 }
 
 async function follow(
@@ -111,7 +111,7 @@ async function follow(
       const transactionId = result === null ? null : transactionOf(result);
       if (result?.outcome === 'ACCEPTED' && !read.has(transactionId)) {
         listen(await topics.changes(), transactionId ?? key, takeChange);
-        // The payment may have ended before this command, which only showed that: then nothing came after it.
+        // The payment may have ended before this command, which only showed that. Then no event follows.
         for (const fromMs of [earlier(Number(result.commandTimestamp)), null]) {
           const lane = { stream: 'transaction-status', key: transactionId, sinceMs: fromMs } as const;
           if (!(await topics.read(lane, takeChange, stop))) return undefined;

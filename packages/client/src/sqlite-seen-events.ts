@@ -1,31 +1,31 @@
 /**
- * Ids of handled events in an SQLite file, beside the effects of the events where these are kept there, too. The file
- * belongs to one process at a time.
+ * Ids of handled events in an SQLite file, which may also hold the events' effects. Only one process at a time may use the
+ * file.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import type { PaymentEvent } from './events.ts';
 import type { SeenEvents } from './seen-events.ts';
 
 export interface SqliteOptions {
-  /** How long ids are kept, ms; 60 days if not given, which is longer than topics keep their events. */
+  /** How long to keep ids, ms; default: 60 days, longer than topics keep their events. */
   keepMs?: number;
 }
 
 const KEEP_MS_DEFAULT = 60 * 24 * 3_600_000;
-/** For a process that was killed and has yet to end, or a reader. */
+/** Wait for a lock: a killed process may not have ended yet, or a reader may hold it. */
 const BUSY_MS_MAX = 5_000;
 
 export class SqliteSeenEvents implements SeenEvents {
-  /** For tables of one's own, which `once` changes. */
+  /** For your own tables, which `once` changes. */
   readonly database: DatabaseSync;
 
   private constructor(database: DatabaseSync) {
     this.database = database;
   }
 
-  /** Opens the file, or makes it, and forgets the ids that are old enough. */
+  /** Opens or creates the file, and deletes expired ids. */
   static async open(path: string, { keepMs = KEEP_MS_DEFAULT }: SqliteOptions = {}): Promise<SqliteSeenEvents> {
-    // Node warns that it is experimental when it is loaded: only who uses it is to see that.
+    // Loaded lazily: Node warns that node:sqlite is experimental, and only its users should see that.
     const { DatabaseSync: Database } = await import('node:sqlite');
     const database = new Database(path);
     database.exec(`PRAGMA busy_timeout = ${BUSY_MS_MAX}`);
@@ -44,11 +44,11 @@ export class SqliteSeenEvents implements SeenEvents {
   }
 
   /**
-   * Runs the effect of an event and remembers the event in one transaction: both are on the disk, or neither is. An event
-   * without an id, or one that cannot be read, is not remembered.
-   * @param effect changes this database alone, and synchronously
-   * @returns what the effect returned; undefined where the event was remembered already
-   * @throws what the effect threw; then nothing was changed
+   * Runs an event's effect and remembers the event in one transaction: both reach the disk, or neither. Events without an id
+   * and unreadable events are not remembered.
+   * @param effect changes only this database, synchronously
+   * @returns the effect's return value; undefined if the event was already remembered
+   * @throws the effect's error; then nothing has changed
    */
   once<Value>(
     { kind, uniqueId }: Pick<PaymentEvent, 'uniqueId'> & Partial<Pick<PaymentEvent, 'kind'>>,
@@ -57,7 +57,7 @@ export class SqliteSeenEvents implements SeenEvents {
     this.database.exec('BEGIN IMMEDIATE');
     try {
       const value = uniqueId !== null && this.has(uniqueId) ? undefined : effect(this.database);
-      // What it does later would be in no transaction, and lost if it fails: the event is remembered by then.
+      // Later work would be outside the transaction, and lost if it fails, because the event is already remembered.
       if (value instanceof Promise) throw new TypeError('the effect of an event must be synchronous');
       if (uniqueId !== null && kind !== 'unreadable') this.remember(uniqueId);
       this.database.exec('COMMIT');

@@ -1,11 +1,12 @@
 /**
- * Subscribes to results and status events: decoded records with their headers, from committed transactions alone.
+ * Subscribes to results and status events: decoded records with their headers, only from committed transactions.
  *
- * Stages: open -> events are handled, one at a time or several keys at once, with heartbeats meanwhile -> ended, by `close`, at the end of what
- * was there, or because an event was given up: the group is left, and what was not handled is the next subscriber's.
+ * Stages: open -> events are handled, one at a time or several keys at once, with heartbeats meanwhile -> ended, by `close`,
+ * at the end of existing events (`untilEnd`), or because an event was given up. The member then leaves the group, and the
+ * next subscriber gets the unhandled events.
  *
- * A registry that does not answer is no fault of a record: the same record is tried again until it can be read or the
- * subscription is closed. A record that cannot be read at all is handed over as such, so that nothing passes unseen.
+ * A registry outage is not a record's fault: the subscription retries the record until it can be read or the subscription is
+ * closed. It delivers an unreadable record as such, so that none is skipped silently.
  */
 import { openTopicReader, type ReaderStart, type TopicReader } from './kafka/topic-reader.ts';
 import type { PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
@@ -34,38 +35,38 @@ import { registryOf, type PublisherSettings } from './settings.ts';
 
 export interface ConnectionOptions extends Noticing {
   /**
-   * `avro` (if not given): the topics themselves, which needs SCHEMA_REGISTRY_URL. `json`: their copies, which need no
-   * registry; whoever runs the processor also runs its `mirror`.
+   * `avro` (default): the topics themselves, which requires SCHEMA_REGISTRY_URL. `json`: their copies, which require no
+   * registry; the processor's operator must run `mirror`.
    */
   format?: 'avro' | 'json';
-  /** How patient the connection is; half a minute if not given. */
+  /** How long connecting retries; default: half a minute. */
   retry?: typeof PATIENT_RETRY;
 }
 
 export interface SubscriptionOptions extends ConnectionOptions, HandlerOptions {
   streams: readonly Stream[];
   start: ReaderStart;
-  /** True: ends after what was there when it began. */
+  /** True: ends after the events that existed at the start. */
   untilEnd?: boolean;
-  /** Events of this key alone; of the topics only its lane is read. Not with a group. */
+  /** Only events of this key; reads only its lane. Not with a group. */
   key?: string;
-  /** Leaves out events whose `uniqueId` is among these; `true`: among the last 10,000 that this subscription handled. */
+  /** Skips events whose `uniqueId` is among these; `true`: among the last 10,000 that this subscription handled. */
   deduplicate?: boolean | SeenEvents;
-  /** Handlers of so many keys of a partition at once, of one key in order; 1 if not given. */
+  /** How many keys of a partition are handled concurrently; events of one key stay in order. Default: 1. */
   concurrency?: number;
   /**
-   * With a group, when offsets are committed: `interval` (if not given), within about a second and when the subscription
-   * ends; `each`, before the next event. What was handled after the last commit comes again after a crash.
+   * With a group, when to commit offsets: `interval` (default), within about a second and when the subscription ends; `each`,
+   * before the next event. After a crash, events handled since the last commit come again.
    */
   commit?: 'interval' | 'each';
   /**
-   * A subscriber that is gone without leaving is missed after this long; 10,000 if not given. The brokers have bounds of
-   * their own (`group.min.session.timeout.ms`, 6,000 unless changed). It does not limit the handler.
+   * Session timeout: the group drops a silent subscriber after this time. Default: 10,000. The brokers have their own bounds
+   * (`group.min.session.timeout.ms`, default 6,000). It does not limit the handler.
    */
   sessionTimeoutMs?: number;
-  /** What one fetch takes of a partition at most, bytes; 1,048,576 if not given. */
+  /** Maximum bytes of one fetch per partition; default: 1,048,576. */
   fetchBytesMax?: number;
-  /** How long `close` waits for a handler that is under way; 30,000 if not given. */
+  /** How long `close` waits for a running handler; default: 30,000. */
   closeTimeoutMs?: number;
 }
 
@@ -75,11 +76,11 @@ const CONCURRENCY_MAX = 1_000;
 const SESSION_TIMEOUT_DEFAULT_MS = 10_000;
 const FETCH_BYTES_DEFAULT = 1024 * 1024;
 const CLOSE_TIMEOUT_DEFAULT_MS = 30_000;
-/** What a rebalance waits beyond the time of an event: for `onGiveUp`, for the commit, and for the member to join. */
+/** How much longer than one event a rebalance waits: for `onGiveUp`, the commit, and the member to join. */
 const REBALANCE_SLACK_MS = GIVE_UP_TIMEOUT_MS + 10_000;
 
 /**
- * @returns once the subscription has its place: with start `now`, what is published from here on is seen
+ * @returns once the subscription has its position: with start `now`, it sees every event published from here on
  * @throws PaymentClientError
  */
 export async function subscribe(settings: PublisherSettings, options: SubscriptionOptions): Promise<Subscription> {
@@ -119,7 +120,7 @@ async function open(settings: PublisherSettings, options: SubscriptionOptions): 
     },
   });
   const ended = withClientErrors(() => reader.ended);
-  // Callers that ignore it must not be ended by it.
+  // An ignored rejection must not end the caller's process.
   ended.catch(() => undefined);
   return {
     ended,
@@ -151,7 +152,7 @@ function checkOptions(options: SubscriptionOptions): void {
   checkHandlerOptions(options);
 }
 
-/** How values are read, and from which topic instead of the original. */
+/** How to read values, and from which topic. */
 function sourceOf(
   settings: PublisherSettings,
   names: TopicNames,

@@ -1,6 +1,6 @@
 /**
- * A PaymentClient without Kafka, for the tests of its users: the client itself, over topics in memory. Commands are answered by
- * what the test sets; keys, copies, conflicts and refused fields are as they are with the processor.
+ * A PaymentClient without Kafka, for its users' tests: the real client over topics in memory. The test sets the answers to
+ * commands; keys, copies, conflicts and refused fields behave as with the processor.
  */
 import './require-node.ts';
 import { eventId, FINGERPRINT_HEADER, REPLY_HEADER } from 'payment-processor-contract/cloud-events';
@@ -29,22 +29,22 @@ import {
 import { ResultAwaiter } from './result-awaiter.ts';
 import { transactionOf } from './payment-state.ts';
 
-/** What becomes of a command. */
+/** How a command ends. */
 export interface TestAnswer {
-  /** `silent`: no result comes, until the command is published again and answered otherwise. */
+  /** `silent`: no result comes until the command is published again and gets another answer. */
   outcome: Exclude<CommandResult['outcome'], 'CONFLICT'> | 'silent';
   error?: CommandError;
   httpStatus?: number;
   quote?: Partial<Quote>;
   transaction?: Partial<Transaction>;
-  /** Statuses that the transaction of an ACCEPTED command then has, in this order. */
+  /** The later statuses of an ACCEPTED command's transaction, in order. */
   statuses?: readonly TransactionStatus[];
 }
 
 export interface TestCommand {
   type: CommandType;
   key: string;
-  /** As they were checked: amounts as bigint, nulls for what was left out. */
+  /** The checked fields: amounts as bigint, null for omitted fields. */
   fields: Readonly<Record<string, unknown>>;
 }
 
@@ -59,10 +59,10 @@ export class TestPayments {
   readonly client: PaymentClient;
   readonly #answers = new Map<CommandType, Answering>();
   readonly #answered = new Map<string, Answered>();
-  /** Of the command that each key belongs to, from its first message on. */
+  /** Each key's command, from its first message on. */
   readonly #fingerprints = new Map<string, string>();
   readonly #topics: Record<Stream, { kept: PaymentEvent[]; live: LiveEvents }>;
-  /** Commands that were executed, first to last; copies and conflicts are not among them. */
+  /** The executed commands in order, without copies and conflicts. */
   readonly executed: TestCommand[] = [];
 
   constructor() {
@@ -83,12 +83,12 @@ export class TestPayments {
     });
   }
 
-  /** What commands of this type are answered with from now on. */
+  /** Sets the answer to later commands of this type. */
   answer(type: CommandType, answering: Answering): void {
     this.#answers.set(type, answering);
   }
 
-  /** A transaction gets a status, as the poller would see it. */
+  /** Sets a transaction's status, as if the poller had seen it. */
   setStatus(transactionId: string, status: TransactionStatus): void {
     const { kept } = this.#topics['transaction-status'];
     const before = kept.findLast((event) => event.key === transactionId);
@@ -186,12 +186,12 @@ export class TestPayments {
   }
 }
 
-/** A record of which nothing is known: the defaults of its schema. */
+/** A record with only its schema's defaults. */
 function blank(record: string): object {
   return Object.fromEntries(loadSchema(record).fields.map(({ default: fallback = null, name }) => [name, fallback]));
 }
 
-/** What the service answers an ACCEPTED command with. */
+/** The service's answer to an ACCEPTED command. */
 function moneyOf(
   { fields, type }: TestCommand,
   { quote, transaction }: TestAnswer,

@@ -1,6 +1,6 @@
 /**
- * Work on the records of one batch, so many at once: of one key in order, and none counts as passed before all that precede
- * it are done. A record whose work fails, and all after it, are not passed.
+ * Works on the records of one batch concurrently, up to a limit; records of one key stay in order. A record counts as passed
+ * only when all earlier ones are done. A failed record and all after it do not pass.
  */
 interface Item {
   isDone: boolean;
@@ -12,9 +12,9 @@ interface Item {
 export class KeyedWork {
   readonly #limit: number;
   readonly #running = new Set<Item>();
-  /** Of each key that is worked on the item that was begun last. */
+  /** The latest item of each key in progress. */
   readonly #tails = new Map<string, Item>();
-  /** Not passed yet, in order. */
+  /** Items not yet passed, in order. */
   readonly #items: Item[] = [];
   #failure: { error: unknown } | null = null;
 
@@ -22,7 +22,7 @@ export class KeyedWork {
     this.#limit = limit;
   }
 
-  /** Waits until one more may begin. @throws what work threw */
+  /** Waits until one more may begin. @throws the error of failed work */
   async place(): Promise<void> {
     while (this.#running.size >= this.#limit) await Promise.race(this.#promises());
     if (this.#failure !== null) throw this.#failure.error;
@@ -31,7 +31,7 @@ export class KeyedWork {
   /**
    * @param work resolves to whether the record is done
    * @param onPassed called in the order of the records
-   * @param afterwards awaited before the place is free again
+   * @param afterwards awaited before the slot is free again
    */
   begin(key: string, work: () => Promise<boolean>, onPassed: () => void, afterwards: () => Promise<void>): void {
     const item: Item = { isDone: false, onPassed, running: Promise.resolve() };
@@ -63,12 +63,12 @@ export class KeyedWork {
     if (this.#tails.get(key) === item) this.#tails.delete(key);
   }
 
-  /** Waits for all that was begun; never rejects. */
+  /** Waits for all started work; never rejects. */
   async settled(): Promise<void> {
     await Promise.all(this.#promises());
   }
 
-  /** Waits for all that was begun. @throws what work threw */
+  /** Waits for all started work. @throws the error of failed work */
   async finish(): Promise<void> {
     await this.settled();
     if (this.#failure !== null) throw this.#failure.error;

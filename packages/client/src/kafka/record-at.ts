@@ -1,8 +1,8 @@
 /**
- * Reads single records at known places: the first committed one at or after an offset, of several partitions at once.
+ * Reads single records at known places: the first committed one at or after an offset, in several partitions at once.
  *
- * The consumer belongs to one call; its group is its own and commits nothing. It begins at the offsets themselves, so
- * that little is fetched, and ends as soon as every place is answered or the time is up.
+ * The consumer belongs to one call; its group is its own and commits nothing. It starts at the offsets themselves, so that it
+ * fetches little, and ends once every place is found or the time is up.
  */
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
@@ -14,11 +14,11 @@ export interface ReadingPlace {
   topic: string;
   partition: number;
   offset: bigint;
-  /** Offset after the last committed record: nothing is waited for from here on. */
+  /** Offset after the last committed record: the reader waits for nothing beyond it. */
   endOffset: bigint;
 }
 
-/** A record as its bytes are. */
+/** A record as raw bytes. */
 export interface RawRecord {
   topic: string;
   partition: number;
@@ -30,14 +30,14 @@ export interface RawRecord {
   headers: Readonly<Record<string, readonly Buffer[]>>;
 }
 
-/** Joining a group and one fetch; a broker that takes longer is in trouble that others tell. */
+/** Time to join a group and fetch once. A slower broker has a problem that other checks report. */
 const READ_TIMEOUT_MS = 15_000;
 const FETCH_WAIT_MS = 250;
 const CLOSE_TIMEOUT_MS = 5_000;
 
 /**
- * @returns what was found, by `placeName`; nothing for a place behind which there are no committed records
- * @throws the client's error when no broker answers, an Error when the time is up
+ * @returns the records found, by `placeName`; none for a place with no later committed record
+ * @throws the client's error if no broker answers, an Error when the time is up
  */
 export async function firstRecordsFrom(
   kafka: Kafka,
@@ -105,7 +105,7 @@ export function placeName({ topic, partition }: { topic: string; partition: numb
   return `${topic}/${partition}`;
 }
 
-/** A message as its bytes are, where it lies. */
+/** A message as raw bytes, with its place. */
 export function rawRecordOf(
   topic: string,
   partition: number,
@@ -116,7 +116,7 @@ export function rawRecordOf(
   return { ...place, key, value, headers: headersOf(headers) };
 }
 
-/** A header without a value is kept as an empty one; one named like a member of every object defies kafkajs' types. */
+/** A header without a value becomes an empty one. A header named like a built-in object member contradicts kafkajs' types. */
 function headersOf(given: object): Record<string, Buffer[]> {
   return Object.fromEntries(
     Object.entries(given).map(([name, value]: [string, unknown]) => {

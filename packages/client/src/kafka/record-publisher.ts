@@ -1,14 +1,15 @@
 /**
- * Publishes records one partition at a time, in the order in which they were given.
+ * Publishes records one partition at a time, in their given order.
  *
- * Stages: records wait in a queue -> those at its head for the same partition are taken together -> one send, tried a
- * limited number of times -> each caller learns the offset. One send is under way at a time: an idempotent kafkajs producer
- * loses and duplicates when sends overlap, and a send to several partitions can succeed though one of them was never written.
+ * Stages: records wait in a queue -> those at its head for the same partition form a batch -> one send, retried a limited
+ * number of times -> each caller gets the offset. One send runs at a time: an idempotent kafkajs producer loses and
+ * duplicates records when sends overlap, and a send to several partitions can succeed although one was never written.
  *
- * The retries are ours: kafkajs shows the last error of its own alone, and a refusal says nothing of the tries before it.
+ * We retry ourselves: kafkajs shows only the last error of its own retries, and a refusal does not show whether an earlier
+ * try wrote.
  *
- * The producer belongs to this object. Once a send has failed it is thrown away, because its sequence numbers no longer
- * tell what the broker holds; the next send makes another. A failed record may or may not have been written.
+ * The producer belongs to this object. After a failed send it is discarded, because its sequence numbers may no longer match
+ * the broker's; the next send creates another. A failed record may or may not have been written.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Kafka, type Producer } from 'kafkajs';
@@ -22,9 +23,9 @@ const { KafkaJSNumberOfRetriesExceeded } = kafkajs;
 
 export interface KeyedRecord {
   topic: string;
-  /** Decides the partition: murmur2, as Java publishers do by default. Null: the partition is given. */
+  /** Decides the partition by murmur2, as Java publishers do by default. Null: the partition is given. */
   key: Buffer | null;
-  /** In place of the key's. */
+  /** Overrides the key's partition. */
   partition?: number;
   value: Buffer | null;
   headers: Record<string, string | Buffer[]>;
@@ -40,12 +41,12 @@ export type PublishProblem =
   /** The queue is full. */
   | 'TOO_MANY'
   | 'TOPIC_MISSING'
-  /** The brokers refused it. */
+  /** The brokers refused the record. */
   | 'NOT_WRITTEN'
-  /** One of the publication's tries may have written it. */
+  /** One of the tries may have written it. */
   | 'NOT_CONFIRMED';
 
-/** The record cannot be published as things are; the message says what to do. */
+/** The record cannot be published at present; the message names the remedy. */
 export class PublishError extends Error {
   readonly reason: PublishProblem;
   constructor(reason: PublishProblem, message: string, cause?: unknown) {
@@ -66,14 +67,14 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** Records that may wait; a publisher that is faster than its cluster must be told, not filled. */
+/** Queue limit: a publisher that is faster than its cluster must get an error, not fill its memory. */
 const QUEUE_RECORDS_MAX = 10_000;
-/** One send stays well below the 1 MiB that a command topic takes as one batch. */
+/** Keeps one send well below a command topic's batch limit of 1 MiB. */
 const SEND_BYTES_MAX = 512 * 1024;
 const SEND_RECORDS_MAX = 500;
-/** kafkajs refuses 0 for an idempotent producer, and no count of retries is below this: each send is one try. */
+/** kafkajs refuses 0 retries for an idempotent producer, and no retry count is below this value: each send is one try. */
 const ONE_TRY = Number.NaN;
-/** Longest wait for a producer to disconnect; after that its sockets are left to their own timeouts. */
+/** Longest wait for a producer to disconnect; after that its sockets time out by themselves. */
 const DISCONNECT_TIMEOUT_MS = 5_000;
 
 export class RecordPublisher {
@@ -92,7 +93,7 @@ export class RecordPublisher {
   }
 
   /**
-   * Learns the partitions of the topics that will be written; topics that do not exist are refused at publishing.
+   * Fetches the partitions of the topics to write; publishing to a missing topic is refused.
    * @throws the client's error when no broker answers
    */
   static async connect(kafka: Kafka, topics: readonly string[], retry: typeof LANE_RETRY): Promise<RecordPublisher> {
@@ -138,20 +139,20 @@ export class RecordPublisher {
     if (count === undefined) {
       throw new PublishError(
         'TOPIC_MISSING',
-        `topic ${topic} does not exist: run \`${makingOf([topic])}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them: \`doctor --rights\` tells)`,
+        `topic ${topic} does not exist: run \`${makingOf([topic])}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them; check with \`doctor --rights\`)`,
       );
     }
     return count;
   }
 
   async #sendAll(): Promise<void> {
-    // A turn later, so that records published in one go are sent in one go.
+    // One turn later, so that records published together are sent together.
     await Promise.resolve();
     while (this.#queue.length > 0) await this.#send(this.#takeBatch());
     this.#sending = null;
   }
 
-  /** Takes the record at the head and those after it that go to the same partition, as many as one send may hold. */
+  /** Takes the record at the head and the following ones for the same partition, up to the limit of one send. */
   #takeBatch(): Waiting[] {
     const [first] = this.#queue;
     if (first === undefined) return [];
@@ -192,7 +193,7 @@ export class RecordPublisher {
     }
   }
 
-  /** One try. @returns where the first record lies */
+  /** One try. @returns the first record's offset */
   async #write(batch: readonly Waiting[]): Promise<PublishedAt> {
     const [first] = batch;
     if (first === undefined) throw new Error('a batch has no records');
@@ -225,7 +226,7 @@ export class RecordPublisher {
   async #dropProducer(): Promise<void> {
     const producer = this.#producer;
     this.#producer = null;
-    // A producer that is thrown away has nothing left to lose: how its disconnecting ends does not matter.
+    // A discarded producer has nothing left to lose, so errors of its disconnecting do not matter.
     if (producer !== null) await disconnectWithin(producer, DISCONNECT_TIMEOUT_MS);
   }
 }
@@ -235,7 +236,7 @@ function bytesOf({ headers, key, value }: KeyedRecord): number {
   return [key ?? '', value ?? '', ...ofHeaders].reduce((sum, part) => sum + Buffer.byteLength(part), 0);
 }
 
-/** Errors by which a broker tells that it did not take the records. */
+/** Broker errors that mean the records were not written. */
 const REFUSED_TYPES: ReadonlySet<unknown> = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',
@@ -245,14 +246,14 @@ const REFUSED_TYPES: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * The try wrote nothing. kafkajs throws such an error as it is where the request, or what comes before it, was refused; what
- * fails after the request is wrapped in an error without a type.
+ * The try wrote nothing. kafkajs throws such an error unchanged if the request, or an earlier step, was refused. It wraps a
+ * failure after the request in an error without a type.
  */
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && 'type' in error && REFUSED_TYPES.has(error.type);
 }
 
-/** kafkajs would have tried again. Where its own retries of a connection are used up, the count is not 0. */
+/** kafkajs would have retried. If its own retries of a connection are used up, the count is not 0. */
 function isWorthRetrying(error: unknown): boolean {
   return error instanceof KafkaJSNumberOfRetriesExceeded && error.retryCount === 0;
 }

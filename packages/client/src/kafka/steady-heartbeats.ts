@@ -1,12 +1,12 @@
-/** Keeps a member in its group while a record is handled, however long that takes; the caller bounds it. */
+/** Keeps a member in its group while a record is handled. The caller limits the time. */
 
 export interface Heartbeats {
   stop(): void;
 }
 
 /**
- * @param heartbeat as kafkajs gives it to a handler: sends one if it is time, and throws what the coordinator says. A
- *   rebalance is such an answer; the coordinator waits for the member meanwhile, as long as heartbeats come
+ * @param heartbeat kafkajs' heartbeat function: sends one if it is due, and throws the coordinator's errors, also a
+ *   rebalance. The coordinator then waits for the member as long as heartbeats come
  */
 export function startHeartbeats(heartbeat: () => Promise<void>, intervalMs: number): Heartbeats {
   let isUnderWay = false;
@@ -14,7 +14,7 @@ export function startHeartbeats(heartbeat: () => Promise<void>, intervalMs: numb
     if (isUnderWay) return;
     isUnderWay = true;
     void heartbeat()
-      // The reader asks again before the next record, and then has to act on it.
+      // The reader calls it again before the next record, and then acts on the error.
       .catch(() => undefined)
       .finally(() => (isUnderWay = false));
   }, intervalMs);

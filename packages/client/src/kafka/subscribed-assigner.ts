@@ -1,7 +1,7 @@
 /**
- * Hands the partitions of a topic to those members of a group that subscribe to it: subscribers of one group may want different
- * streams. kafkajs' own assigner takes it that all want what the group's leader does, and what it gives to others is read by
- * nobody. This one has the same name, for members of earlier releases may be in the group.
+ * Assigns a topic's partitions to the members that subscribe to it: subscribers of one group may want different streams.
+ * kafkajs' own assigner assumes that all subscribe to the leader's topics, so partitions assigned to the others would go
+ * unread. This one has the same name, because members of earlier releases may be in the group.
  */
 import kafkajs, { type Assigner, type GroupMember, type Kafka, type PartitionAssigner } from 'kafkajs';
 import { readBounds } from './topic-bounds.ts';
@@ -20,7 +20,7 @@ interface TopicPartition {
   readonly partition: number;
 }
 
-/** @returns by member the partitions of each topic, as even as what they subscribe to allows */
+/** @returns by member the partitions of each topic, as even as the subscriptions allow */
 export function assignSubscribed(
   members: readonly SubscribedMember[],
   partitions: readonly TopicPartition[],
@@ -41,7 +41,7 @@ export function assignSubscribed(
   return new Map([...assigned].map(([memberId, topics]) => [memberId, Object.fromEntries(topics)]));
 }
 
-/** The kafkajs assigner. The topics that others alone subscribe to are asked for at each join that this member leads. */
+/** The kafkajs assigner. When this member leads a join, it fetches the metadata of topics that only others subscribe to. */
 export function subscribedAssigner(kafka: Kafka): PartitionAssigner {
   return ({ cluster }): Assigner => ({
     name: ASSIGNER_NAME,

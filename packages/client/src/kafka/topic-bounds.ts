@@ -1,4 +1,4 @@
-/** What partitions a reader's topics have, and what each of them holds. */
+/** The partitions of a reader's topics, and their bounds. */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { partitionOffsets, type PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
@@ -12,14 +12,14 @@ export interface Bounds extends PartitionOffsets {
 export class TopicsMissingError extends Error {
   constructor(missing: readonly string[]) {
     super(
-      `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`${makingOf(missing)}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them: \`doctor --rights\` tells)`,
+      `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`${makingOf(missing)}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them; check with \`doctor --rights\`)`,
     );
     this.name = 'TopicsMissingError';
   }
 }
 
 /**
- * @param sinceMs what has earlier timestamps is not counted; null: all is
+ * @param sinceMs earlier records do not count; null: all count
  * @throws the client's error when no broker answers; TopicsMissingError
  */
 export async function readBounds(

@@ -1,14 +1,13 @@
 /**
  * Reads topics for tools and subscribers, read_committed: from the beginning, an instant or now on, or where a group left off.
  *
- * Stages: end offsets are asked for -> the consumer joins a group and each partition is sought to its start -> records
- * are handed over, one at a time or several keys at once, with heartbeats meanwhile -> ended (all that was there was read, or the
- * handler failed), or closed by the owner: either way the handler is waited for, what it handled is committed, the group
- * is left, and only then `ended` settles.
+ * Stages: fetch the end offsets -> join a group and seek each partition to its start -> deliver records, one at a time or
+ * several keys at once, with heartbeats meanwhile -> ended (read to the end, or the handler failed), or closed by the owner.
+ * Either way the reader waits for the handler, commits its records and leaves the group; only then `ended` settles.
  *
- * The consumer belongs to this object. Without a group id it uses a group of its own that commits nothing; since every
- * rejoin rewinds to committed offsets, the positions are kept here and sought again. With a group id, an offset is
- * committed after its record was handled: a record may come twice, and none is left out.
+ * The consumer belongs to this object. Without a group id it uses a group of its own that commits nothing; since every rejoin
+ * rewinds to committed offsets, this object keeps the positions and seeks them again. With a group id, it commits an offset
+ * after its record was handled: a record may come twice, but none is skipped.
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka, KafkaMessage } from 'kafkajs';
@@ -25,7 +24,7 @@ import { subscribedAssigner } from './subscribed-assigner.ts';
 import { readBounds, type Bounds } from './topic-bounds.ts';
 
 export interface TopicRecord extends Omit<RawRecord, 'headers'> {
-  /** Of a repeated header the first. */
+  /** The first value of a repeated header. */
   headers: Record<string, string>;
 }
 
@@ -33,69 +32,71 @@ export type ReaderStart =
   | { from: 'beginning' }
   /** Records written after the reader was opened. */
   | { from: 'now' }
-  /** Records written after these bounds of the topics were read. */
+  /** Records written after these bounds were read. */
   | { from: 'ends'; bounds: readonly Bounds[] }
   /** The first records with this timestamp or a later one, ms since 1970. */
   | { from: 'time'; ms: number }
-  /** Where the group left off; a new group begins at the beginning. */
+  /** The group's committed position; a new group starts at the beginning. */
   | { from: 'group'; groupId: string };
 
 export interface TopicReaderOptions {
   topics: readonly string[];
   start: ReaderStart;
-  /** True: the reader ends when it has read all that was there when it was opened. */
+  /** True: the reader ends after the records that existed when it was opened. */
   untilEnd: boolean;
-  /** Reads of each topic the lane of this key alone. Not with a group. */
+  /** Reads only this key's lane of each topic. Not with a group. */
   laneOfKey?: string;
-  /** Of each partition no more than so many offsets before its end; not with a group. */
+  /** Reads at most this many offsets before each partition's end; not with a group. */
   newest?: number;
-  /** Told of each partition of which `newest` left out so many offsets. */
+  /** Called for each partition with the number of offsets that `newest` skipped. */
   onLeftOut?: (topic: string, partition: number, offsets: bigint) => void;
-  /** First part of the name of the reader's own group. */
+  /** Prefix of the reader's own group. */
   groupPrefix: string;
   /**
-   * Awaited before the next record of its key; what it throws ends the reader.
-   * @param raw the same as its bytes are, each header with all of its values
+   * Awaited before the next record of its key; an error that it throws ends the reader.
+   * @param raw the same record as bytes, each header with all of its values
    */
   onRecord: (record: TopicRecord, raw: () => RawRecord) => Promise<void> | void;
   limits?: ReaderLimits;
-  /** Records of so many keys of a partition at once, of one key in order; 1 if not given. */
+  /** How many keys of a partition are handled concurrently; records of one key stay in order. Default: 1. */
   concurrency?: number;
-  /** With a group, when offsets are committed: within about a second, if not given, or before the next record. */
+  /** With a group, when to commit offsets: within about a second (default), or before the next record. */
   commit?: 'interval' | 'each';
 }
 
 interface ReaderLimits {
-  /** A member of which the group has heard nothing for this long is counted out. */
+  /** Session timeout: the group drops a member that is silent for this long. */
   sessionTimeoutMs: number;
-  /** How long a rebalance waits for this member to be done with its record; then the group goes on without it. */
+  /** How long a rebalance waits for this member to finish its record; then the group continues without it. */
   rebalanceTimeoutMs: number;
-  /** What one fetch takes of a partition at most; a single larger batch comes all the same. */
+  /** Maximum bytes of one fetch per partition; a single larger batch still comes. */
   bytesPerPartitionMax: number;
-  /** How long closing waits for the handler. */
+  /** How long `close` waits for the handler. */
   closeTimeoutMs: number;
 }
 
 export interface TopicReader {
-  /** Settles once the group is left and no more comes: rejects if the handler or the consumer failed for good. */
+  /**
+   * Settles once the member has left the group; no record follows. Rejects if the handler or the consumer failed permanently.
+   */
   readonly ended: Promise<void>;
   /**
-   * Waits for the record that is being handled, for `closeTimeoutMs` at most, commits it, leaves the group and
-   * disconnects. Not to be awaited inside the handler.
+   * Waits at most `closeTimeoutMs` for the current record, commits it, leaves the group and disconnects. Do not await it
+   * inside the handler.
    */
   close(): Promise<void>;
-  /** No further record is handed over until `resume`; its place in the group is kept. */
+  /** Delivers no record until `resume`; the member stays in the group. */
   pause(): void;
   resume(): void;
 }
 
-/** How long a broker may hold a fetch; also the delay of a rebalance. */
+/** How long a broker may hold a fetch; it also delays a rebalance. */
 const FETCH_WAIT_MS = 250;
-/** Heartbeats within one session: the loss of one or two does no harm. */
+/** Heartbeats per session: losing one or two does no harm. */
 const HEARTBEATS_PER_SESSION = 5;
-/** How often a group's offsets are committed while its records are slow. */
+/** How often to commit a group's offsets while its records are slow. */
 const COMMIT_INTERVAL_MS = 1_000;
-/** For leaving the group and disconnecting, once the handler is done. */
+/** Time to leave the group and disconnect after the handler has finished. */
 const DISCONNECT_TIMEOUT_MS = 5_000;
 const LIMITS_DEFAULT: ReaderLimits = {
   sessionTimeoutMs: 10_000,
@@ -122,18 +123,18 @@ class RunningReader implements TopicReader {
   readonly #options: TopicReaderOptions;
   readonly #limits: ReaderLimits;
   readonly #consumer: Consumer;
-  /** Next offset of each partition; not used with a group, whose offsets the brokers keep. */
+  /** Next offset of each partition; unused with a group, whose offsets the brokers keep. */
   readonly #positions = new Map<string, { topic: string; partition: number; offset: bigint }>();
-  /** Partitions not read to their end yet, and that end. */
+  /** Partitions not yet read to their end, with that end. */
   readonly #unread = new Map<string, bigint>();
-  /** Lanes of other keys; records that come there later are passed over. */
+  /** Lanes of other keys; later records there are skipped. */
   readonly #skipped = new Set<string>();
   readonly #settle: { resolve: () => void; reject: (error: Error) => void };
   #stopped = false;
-  /** What the reader ended with, if that is an error. */
+  /** The error that ended the reader, if any. */
   #failure: Error | null = null;
   #isPaused = false;
-  /** What is under way. */
+  /** Current work. */
   #work: KeyedWork | null = null;
   #heartbeats: Heartbeats | null = null;
   #closing: Promise<void> | null = null;
@@ -143,7 +144,7 @@ class RunningReader implements TopicReader {
     this.#limits = options.limits ?? LIMITS_DEFAULT;
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
     this.ended = promise;
-    // Callers that ignore `ended` must not be ended by it.
+    // If the caller ignores `ended`, its rejection must not end the process.
     this.ended.catch(() => undefined);
     this.#settle = { resolve: () => resolve(undefined), reject };
     for (const { topic, partition, low, high } of bounds) {
@@ -185,17 +186,17 @@ class RunningReader implements TopicReader {
     }
     const consumer = this.#consumer;
     const grouped = this.#isGrouped;
-    // A consumer that was made anew after a failure knows of no pause.
+    // A consumer recreated after a failure does not know about the pause.
     consumer.on(consumer.events.GROUP_JOIN, () => {
       if (this.#isPaused) this.pause();
     });
     if (!grouped) consumer.on(consumer.events.GROUP_JOIN, () => this.#seekAll());
     consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
-      // Batches of control or aborted records alone never reach the handler.
+      // Batches with only control or aborted records never reach the handler.
       if (payload.batchSize === 0) this.#passed(payload.topic, payload.partition, BigInt(payload.lastOffset) + 1n);
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
-      // A refusal is tried again where a process is to go on with it; here somebody waits to be told.
+      // A long-running process retries after a refusal; here a caller waits for the error.
       if (!payload.restart || kafkaRefusal(payload.error) !== null) this.#fail(payload.error);
     });
     try {
@@ -231,7 +232,7 @@ class RunningReader implements TopicReader {
 
   async #disconnect(): Promise<void> {
     if (this.#work !== null) await settledWithin(this.#work.settled(), this.#limits.closeTimeoutMs);
-    // A handler that is still not done gets no more heartbeats: its record comes again, to the next member.
+    // An unfinished handler gets no more heartbeats: its record goes to the next member.
     this.#heartbeats?.stop();
     await disconnectWithin(this.#consumer, DISCONNECT_TIMEOUT_MS);
     if (this.#failure === null) this.#settle.resolve();
@@ -247,7 +248,7 @@ class RunningReader implements TopicReader {
   async #readBatch(payload: EachBatchPayload): Promise<void> {
     const { batch } = payload;
     const position = this.#positions.get(placeName(batch));
-    // A topic that was deleted and made again: of what it holds nothing was read.
+    // The topic was deleted and recreated: none of its records was read.
     if (position !== undefined && BigInt(batch.highWatermark) < position.offset) position.offset = 0n;
     const work = new KeyedWork(this.#options.concurrency ?? 1);
     this.#work = work;
@@ -256,11 +257,11 @@ class RunningReader implements TopicReader {
       for (const message of batch.messages) {
         await work.place();
         if (this.#stopped || this.#isPaused || !payload.isRunning() || payload.isStale()) return;
-        // What one fetch brought is handed over before kafkajs joins again, however long that takes; so it is asked here, and
-        // throws in a rebalance. kafkajs then commits what was handled, which the coordinator still takes, and joins.
+        // kafkajs delivers all fetched records before it rejoins. So we send a heartbeat here, which throws during a
+        // rebalance. kafkajs then commits the handled records, which the coordinator still accepts, and rejoins.
         await payload.heartbeat();
         const offset = BigInt(message.offset);
-        // A seek that took effect late delivers what was read already.
+        // A late seek delivers records that were already read.
         const isNew = this.#isGrouped || position === undefined || offset >= position.offset;
         const isHandled = isNew && !this.#skipped.has(placeName(batch));
         work.begin(
@@ -274,14 +275,14 @@ class RunningReader implements TopicReader {
         );
       }
     } finally {
-      // What is under way in a rebalance is handled, and committed, before the member joins again.
+      // In a rebalance, current records are handled and committed before the member rejoins.
       await work.settled();
       this.#heartbeats.stop();
       this.#work = null;
     }
     await work.finish();
     if (this.#stopped) return;
-    // The control record that ends a transaction counts as read with the last record before it.
+    // A transaction's closing control record counts as read with the last record before it.
     payload.resolveOffset(batch.lastOffset());
     this.#passed(batch.topic, batch.partition, BigInt(batch.lastOffset()) + 1n);
   }
@@ -292,9 +293,9 @@ class RunningReader implements TopicReader {
     else await payload.commitOffsetsIfNecessary();
   }
 
-  /** False: the handler failed, and the reader ends. Its exception must not reach kafkajs, which would try again. */
+  /** False: the handler failed, and the reader ends. Its exception must not reach kafkajs, which would retry. */
   async #handle({ batch: { partition, topic } }: EachBatchPayload, message: KafkaMessage): Promise<boolean> {
-    // What waited for its key behind the one that failed; what waits when the reader closes is still handled.
+    // Skips records that waited behind a failed one of their key. Records that wait when the reader closes are still handled.
     if (this.#failure !== null) return false;
     try {
       await this.#options.onRecord(recordOf(topic, partition, message), () => rawRecordOf(topic, partition, message));
@@ -305,7 +306,7 @@ class RunningReader implements TopicReader {
     }
   }
 
-  /** The consumer has passed everything below the offset, control records and aborted ones included. */
+  /** The consumer has passed all records below the offset, including control and aborted ones. */
   #passed(topic: string, partition: number, offset: bigint): void {
     if (this.#stopped) return;
     const name = placeName({ topic, partition });
@@ -336,7 +337,7 @@ function recordOf(
   message: { offset: string; timestamp: string; key: Buffer | null; value: Buffer | null; headers?: IHeaders },
 ): TopicRecord {
   const headers = Object.entries(message.headers ?? {}).flatMap(([name, given]) => {
-    // Null, too: kafkajs' types do not know.
+    // May be null, although kafkajs' types do not say so.
     const first = (Array.isArray(given) ? given[0] : given) as Buffer | string | null | undefined;
     return first == null ? [] : [[name, first.toString()] as const];
   });
