@@ -178,7 +178,7 @@ test('one who sets up', async () => {
   await having(rights);
   const settings = { ...secured.environment('scram'), TOPIC_PREFIX, LANES: '1' };
   const made = await runCliProcess(settings, 'topics', 'create');
-  expect(made).toMatchObject({ code: 0, stderr: /^nobody reads the topic of simulate-uma-receive .*\n$/ });
+  expect(made).toMatchObject({ code: 0, stderr: /^the topic of simulate-uma-receive is read only .*\n$/ });
   expect(await runCliProcess(settings, 'topics', 'check')).toMatchObject({ code: 0 });
   await eachIsNeeded(rights);
 });

@@ -1,6 +1,6 @@
 /** Ages. Pure. */
 
-/** Whole seconds. Instants are others': one ahead of our clock is no negative age. */
+/** Whole seconds. Other clocks set the instants: if one is ahead of ours, the age is 0, not negative. */
 export function ageSeconds(sinceMs: number, nowMs: number): number {
   return Math.max(0, Math.round((nowMs - sinceMs) / 1000));
 }
@@ -13,7 +13,7 @@ const UNITS = [
 ] as const;
 
 /**
- * An age as people say it: its two largest units.
+ * An age for people: its two largest units.
  * @param seconds whole and not negative
  */
 export function ageText(seconds: number): string {

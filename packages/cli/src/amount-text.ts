@@ -1,12 +1,12 @@
-/** Amounts for people: with the decimals of their currency, where the service said how many it has. Pure. */
+/** Amounts for people, with the decimals of their currency if the service named them. Pure. */
 import type { Currency, CurrencyAmount } from 'payment-processor-contract/types';
 
-/** Currencies have few; a service that says more is not believed. */
+/** Currencies have few decimals; we ignore a larger number from the service. */
 const DECIMALS_MAX = 18;
 
 /**
  * @param amount smallest unit of the currency
- * @returns `0.05 USD`; `5 smallest units of USD` where it is not known how many decimals there are; null without an amount
+ * @returns `0.05 USD`; `5 smallest units of USD` if the number of decimals is unknown; null without an amount
  */
 export function amountText(amount: bigint | null, currency: Currency | null): string | null {
   if (amount === null) return null;
@@ -21,7 +21,7 @@ export function amountText(amount: bigint | null, currency: Currency | null): st
   return `${amount < 0n ? '-' : ''}${whole}${fraction}${code === null ? '' : ` ${code}`}`;
 }
 
-/** As `amountText`, of a transaction's amount. */
+/** Like `amountText`, for a transaction's amount. */
 export function currencyAmountText(given: CurrencyAmount | null): string | null {
   return given === null ? null : amountText(given.amount, given.currency);
 }

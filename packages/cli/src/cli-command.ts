@@ -1,4 +1,4 @@
-/** A command of the command line: commander's, with an output in the format of `--output`. */
+/** A commander command whose output has the format of `--output`. */
 import { Command } from 'commander';
 import { createOutput, type Output, type OutputFormat } from './output.ts';
 
@@ -7,12 +7,12 @@ export class CliCommand extends Command {
     return new CliCommand(name);
   }
 
-  /** What its help says after the options. */
+  /** Help text after the options. */
   details(text: string): this {
     return this.addHelpText('after', text);
   }
 
-  /** What it does, by its arguments and then its options. */
+  /** The action; it gets the arguments, then the options. */
   runs(run: (output: Output, ...given: never[]) => Promise<void>): this {
     return this.action(async (...given) => {
       const { output = 'text' } = this.optsWithGlobals<{ output?: OutputFormat }>();

@@ -1,13 +1,13 @@
-/** What commands of the command line begin with: settings from the environment, a Kafka client. */
+/** The common start of the commands: settings from the environment, a Kafka client. */
 import type { PaymentApi } from '../../../src/api/payment-api.ts';
 import { readSomeSettings, type Config, type SettingName } from 'payment-processor-contract/config';
 import { createKafka, KAFKA_SETTING_NAMES, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { CliFailure } from './exit-codes.ts';
 
-/** An operator waits: about eight seconds of trying, then the broker's absence is told. */
+/** An operator waits: after about eight seconds of retries the command reports that no broker answers. */
 export const CLI_RETRY = { initialRetryTime: 50, maxRetryTime: 1_500, retries: 10, factor: 0.2, multiplier: 1.6 };
 
-/** What most commands need: Kafka, and the prefix of our topics on it. */
+/** Most commands need these: Kafka, and our topics' prefix. */
 export const CLI_SETTING_NAMES = [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX'] as const;
 export type CliSettings = Pick<Config, (typeof CLI_SETTING_NAMES)[number]>;
 
@@ -19,7 +19,7 @@ export function cliKafka(settings: KafkaSettings): CliKafka {
 
 export const API_SETTING_NAMES = ['API_BASE_URL', 'API_TOKEN_ID', 'API_CLIENT_SECRET', 'API_TIMEOUT_MS'] as const;
 
-/** The payment service, for looking alone. */
+/** The payment service, for reading only. */
 export async function withPaymentApi<Value>(
   settings: Pick<Config, (typeof API_SETTING_NAMES)[number]>,
   use: (api: PaymentApi) => Promise<Value> | Value,
@@ -30,7 +30,7 @@ export async function withPaymentApi<Value>(
     baseUrl: settings.API_BASE_URL,
     credentials: () => ({ tokenId: settings.API_TOKEN_ID, clientSecret: settings.API_CLIENT_SECRET }),
     timeoutMs: settings.API_TIMEOUT_MS,
-    // One list at a time is read and nothing is changed: limits of changes do not matter here.
+    // It reads one list at a time and changes nothing, so limits on changes do not matter.
     maxConcurrency: 1,
     breakerErrorPercent: 100,
     breakerResetMs: 1_000,
@@ -50,10 +50,10 @@ export async function withPaymentApi<Value>(
 export function requireSettings<Name extends SettingName>(names: readonly Name[]): Pick<Config, Name> {
   const read = readSomeSettings(process.env, names);
   if (read.ok) return read.config;
-  throw new CliFailure('settings', `wrong settings, all from the environment:\n  ${read.problems.join('\n  ')}`);
+  throw new CliFailure('settings', `wrong settings (all come from the environment):\n  ${read.problems.join('\n  ')}`);
 }
 
-/** Runs until SIGINT or SIGTERM, or until the work ends by itself. */
+/** Runs until SIGINT or SIGTERM, or until the work ends. */
 export async function untilInterrupted(work: Promise<void>): Promise<void> {
   const interrupted = Promise.withResolvers<undefined>();
   const stop = (): void => interrupted.resolve(undefined);

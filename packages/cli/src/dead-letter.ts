@@ -1,11 +1,11 @@
-/** A dead letter as the tools show it: its own headers apart from those that tell why and where it failed. */
+/** A dead letter as the tools show it: the message's own headers, separate from those about its failure. */
 import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { isoOf } from './event-output.ts';
 import { noteText, type RedriveNote } from './redrive-notes.ts';
 
 const OWN_HEADERS = 'dlq-';
-/** Bytes of a value that are shown on a terminal; the JSON document has them all. */
+/** Bytes of a value to show on a terminal; the JSON document has all. */
 const SHOWN_BYTES_MAX = 16 * 1024;
 const DUMP_LINE_BYTES = 16;
 
@@ -15,7 +15,7 @@ export interface LetterSummary {
   timestamp: string;
   reason: string | null;
   message: string | null;
-  /** Null: the message had no key, or one that is not text. */
+  /** Null: the message had no key, or its key is not text. */
   key: string | null;
   keyBase64: string | null;
   valueBytes: number | null;
@@ -54,12 +54,12 @@ export function inText(record: RawRecord): TopicRecord {
   return { ...record, headers: Object.fromEntries(headers) as Record<string, string> };
 }
 
-/** The headers that the message came with. */
+/** The message's original headers. */
 export function originalHeaders(record: RawRecord): Record<string, readonly Buffer[]> {
   return Object.fromEntries(Object.entries(record.headers).filter(([name]) => !name.startsWith(OWN_HEADERS)));
 }
 
-/** Everything that is known of a dead letter; bytes that are no text as null, and always as hex. */
+/** The whole dead letter. Bytes appear as hex, and as text if they are text (else null). */
 export function letterDocument(record: RawRecord): object {
   const headers = Object.entries(originalHeaders(record)).map(([name, values]) => [
     name,
@@ -110,7 +110,7 @@ function valueLines(value: Buffer | null): string[] {
   ];
 }
 
-/** Offset, bytes as hex, and as text where ASCII has a character for them. */
+/** Offset, bytes as hex, and their printable ASCII characters. */
 function dumpLines(bytes: Buffer): string[] {
   const lines: string[] = [];
   for (let offset = 0; offset < bytes.length; offset += DUMP_LINE_BYTES) {

@@ -1,6 +1,6 @@
 /**
- * The transaction that an operator decides a command by, looked at in the service before the decision is published: whether
- * it is there, whether it is the payment that the command asked for, as far as both say, and which others may be it as well.
+ * Before a decision is published, checks in the service the transaction that it names: whether it exists, whether it matches
+ * the command, and which other transactions match too.
  */
 import type { PaymentApi } from '../../../src/api/payment-api.ts';
 import { systemClock } from 'payment-processor-contract/clock';
@@ -16,30 +16,30 @@ import { CLOCK_DIFFERENCE_MS_MAX, compared, sentMsOf, type Comparison } from './
 
 type Lists = Pick<PaymentApi, 'listTransactions'>;
 
-/** What is said of the transaction. */
+/** The findings about the transaction. */
 export interface Saying {
-  /** Why not to decide by it; null: there is no reason. */
+  /** A reason against the decision; null: none. */
   readonly doubt: string | null;
-  /** What was compared. */
+  /** The compared fields. */
   readonly notes: readonly string[];
 }
 
 export interface LookedAt extends Saying {
-  /** It is the transaction that the command, or the quote that it made, is about. */
+  /** The command, or the quote that it made, names this transaction. */
   readonly isNamed: boolean;
-  /** As the service shows it; null: it was not seen. */
+  /** As the service shows it; null: not found. */
   readonly transaction: Transaction | null;
 }
 
-/** How long after its last call a command's transaction may be created; look-ups go as far. */
+/** How long after its last call a command's transaction may be created; look-ups cover the same time. */
 export const LATE_MS_MAX = 3_600_000;
 const PAGE_LIMIT = 100;
-/** Pages of other transactions: 10,000 of one customer's, within little more than an hour. */
+/** Limit of pages: 10,000 transactions of one customer within little more than an hour. */
 const PAGES_MAX = 100;
 const SHOWN_MAX = 10;
 
 /**
- * Pages through the service's list around the command's calls, from the first to the last, and for what may be older through
+ * Pages through the service's list from the command's first call to its last. For a transaction that may be older, it adds
  * the week before.
  * @param api started
  */
@@ -54,7 +54,7 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
   const comparison = compared(transaction, entry);
   const { agreeing, differing, isAlike, open } = comparison;
   const isNamed = agreeing.includes('id') || agreeing.includes('quote');
-  // Where the command names its transaction, or what is there differs, no other is looked for.
+  // If the command names its transaction, or the transaction differs, no search for others is needed.
   const others =
     isNamed || differing.length > 0
       ? { doubts: [], notes: [] }
@@ -76,7 +76,9 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
   return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes, isNamed, transaction };
 }
 
-/** Of a command that is decided NOT_EXECUTED and names its transaction: whether that transaction shows that it was executed. */
+/**
+ * For the decision NOT_EXECUTED on a command that names its transaction: checks whether the transaction shows an execution.
+ */
 export async function lookForEffect(api: Lists, transactionId: string, entry: Entry): Promise<Saying> {
   const { outcome } = await lookedUp(api, transactionId, entry);
   switch (outcome.kind) {
@@ -99,7 +101,7 @@ export function notLookedAt(transactionId: string, reason: string): LookedAt & {
   return { doubt, notes: [], isNamed: false, transaction: null };
 }
 
-/** A look-up ends an hour after the call that it is about, and any of them may have made the transaction. */
+/** A look-up covers one hour after its call, and any call may have made the transaction. */
 async function lookedUp(api: Lists, transactionId: string, entry: Entry): Promise<LookUpAnswer> {
   const lookUps = new LookUps(api, systemClock);
   const firstMs = sentMsOf(entry);
@@ -109,14 +111,14 @@ async function lookedUp(api: Lists, transactionId: string, entry: Entry): Promis
       quoteId: null,
       attempts: entry.attempts,
       firstSentMs: aboutMs,
-      // An operator may have found one that is older than what the processor looks for.
+      // An operator may have found a transaction older than the processor's search range.
       mayBeOlder: aboutMs === firstMs,
     });
     if (answer.outcome.kind !== 'not-found' || aboutMs >= (entry.lastEndedMs ?? firstMs)) return answer;
   }
 }
 
-/** What the service lists a transaction's customer by: the payer's side of what goes out, the other of what comes in. */
+/** The side whose customer the service lists: the payer of an outgoing transaction, the recipient of an incoming one. */
 const CUSTOMERS_SIDE: Partial<Record<CommandType, string>> = {
   'create-quote': 'source',
   'transfer-in': 'destination',
@@ -128,7 +130,7 @@ interface Others {
   readonly notes: readonly string[];
 }
 
-/** Other transactions of the time of the command's calls that fit it: in which nothing differs from it, and something agrees. */
+/** Other transactions from the time of the command's calls that fit it: something agrees and nothing differs. */
 async function othersBeside(
   api: Lists,
   { customerId, id }: Transaction,
@@ -152,7 +154,7 @@ async function othersBeside(
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
     const page = await api.listTransactions({ ...filter, ...(cursor === null ? {} : { cursor }) });
     if (page.kind === 'failed') return notKnown(page.reason);
-    // What is left out, or not understood, may fit; without `hasMore` there may be another page.
+    // An omitted or unreadable transaction may fit; without `hasMore` there may be another page.
     if (page.warnings.length > 0) return notKnown(`of the service's list: ${page.warnings.join('; ')}`);
     const others = page.data.filter((other) => !seen.has(other.id));
     for (const other of others) seen.add(other.id);

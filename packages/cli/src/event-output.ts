@@ -5,7 +5,7 @@ import type { CommandResult, Quote, Transaction } from 'payment-processor-contra
 import { amountText, currencyAmountText } from './amount-text.ts';
 import type { Output } from './output.ts';
 
-/** The document of an event: where it lies, its headers and its value. */
+/** The document of an event: its place, headers and value. */
 export function eventDocument(event: PaymentEvent): object {
   const { topic, partition, offset, timestampMs, key, id, headers } = event;
   const envelope = { kind: event.kind, topic, partition, offset, timestamp: isoOf(timestampMs), key, id, headers };
@@ -13,7 +13,7 @@ export function eventDocument(event: PaymentEvent): object {
   return { ...envelope, problem: event.problem, valueBase64: event.bytes?.toString('base64') ?? null };
 }
 
-/** One line; long identifiers as they are, so that they can be copied. */
+/** One line, with full identifiers, so that they can be copied. */
 export function eventText(event: PaymentEvent): string {
   const at = isoOf(event.timestampMs);
   switch (event.kind) {
@@ -38,7 +38,7 @@ export function unreadableText({
   return `cannot be read: ${problem}  (${topic}, partition ${partition}, offset ${offset})`;
 }
 
-/** From which status to which, why, and who saw it. */
+/** Previous and new status, the reason, and the observer. */
 export function statusChangeText(
   event: Extract<PaymentEvent, { kind: 'transaction-status' | 'quote-status' }>,
 ): string {
@@ -50,7 +50,7 @@ export function statusChangeText(
   return `${change}${failureReason === null ? '' : `  ${failureReason}`}  seen by ${observedBy}`;
 }
 
-/** What a result says, on one line. */
+/** A result on one line. */
 export function resultText(result: CommandResult): string {
   const { commandKey, commandType, outcome, revision, settledBy, error, quote, transaction, warnings } = result;
   return [
@@ -80,7 +80,7 @@ function transactionText({ id, receivedAmount, status }: Transaction): string {
   return [id, status ?? '', currencyAmountText(receivedAmount) ?? ''].filter((text) => text !== '').join(' ');
 }
 
-/** Tells of a registry that does not answer. */
+/** Reports a registry that does not answer. */
 export function outageNotes(output: Output): (notice: ClientNotice) => void {
   return (notice) => {
     if (notice.kind === 'registry-outage') output.note(`waiting for the schema registry: ${notice.problem}`);

@@ -5,10 +5,10 @@ export const EXIT_CODES = {
   ok: { code: 0, meaning: 'done; an awaited command was ACCEPTED, a decision carried out' },
   failed: { code: 1, meaning: 'could not be done: Kafka, the registry or the service did not answer, or refused' },
   usage: { code: 2, meaning: 'the command line or the command it describes is wrong; nothing was sent' },
-  notFound: { code: 3, meaning: 'what was asked for does not exist' },
+  notFound: { code: 3, meaning: 'the requested object does not exist' },
   notAccepted: {
     code: 4,
-    meaning: 'the awaited command ended otherwise than ACCEPTED; the result is on standard output',
+    meaning: 'the awaited command did not end ACCEPTED; the result is on standard output',
   },
   noResult: {
     code: 5,
@@ -23,7 +23,7 @@ export const EXIT_CODES = {
 
 export type ExitReason = keyof typeof EXIT_CODES;
 
-/** A failure that its reader caused or can mend: shown as its message alone, without a stack. */
+/** A failure that the user caused or can fix: only its message is shown, without a stack. */
 export class CliFailure extends Error {
   readonly reason: ExitReason;
   constructor(reason: ExitReason, message: string) {
@@ -33,7 +33,7 @@ export class CliFailure extends Error {
   }
 }
 
-/** Before anything was sent, as it says. */
+/** A failure before anything was sent; its message says so. */
 export function unsent(reason: ExitReason, why: string): CliFailure {
   return new CliFailure(reason, `${why}; nothing was sent`);
 }

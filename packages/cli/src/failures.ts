@@ -1,16 +1,16 @@
-/** Turns what a library threw into a sentence: what failed, where, and what to do. */
+/** Turns a library's error into a sentence: what failed, where, and the remedy. */
 import { PaymentClientError } from 'payment-processor-client/internal/client-error';
 import { failureInWords, kafkaFailure, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { PublishError } from 'payment-processor-client/internal/kafka/record-publisher';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { CliFailure } from './exit-codes.ts';
 
-/** Causes that are followed; a chain of errors could in principle be a ring. */
+/** Depth limit: a chain of causes could be a ring. */
 const CAUSES_MAX = 10;
 
 /**
  * @returns the failure to show
- * @throws the error itself where no user caused it: a bug, to be shown with its stack
+ * @throws the error itself if no user caused it: a bug, shown with its stack
  */
 export function failureOf(error: unknown): CliFailure {
   if (error instanceof PaymentClientError && error.code === 'INVALID_COMMAND') {
@@ -35,7 +35,7 @@ export function failureOf(error: unknown): CliFailure {
 }
 
 /**
- * What fails once something is published takes that back for nobody: it may be carried out.
+ * A failure after publishing does not undo the publication: it may still be carried out.
  * @param published as a sentence
  * @throws CliFailure
  */
@@ -44,10 +44,7 @@ export async function oncePublished<Value>(published: string, awaited: Promise<V
     return await awaited;
   } catch (error) {
     if (error instanceof CliFailure) throw error;
-    throw new CliFailure(
-      'noResult',
-      `${published}, and what becomes of it cannot be read: ${failureOf(error).message}`,
-    );
+    throw new CliFailure('noResult', `${published}, but its outcome cannot be read: ${failureOf(error).message}`);
   }
 }
 
@@ -69,7 +66,7 @@ function kafkaMessage(error: unknown, kafkaError: Error): string {
   });
 }
 
-/** An error of several topics at once holds one error for each. */
+/** An error about several topics has one error for each. */
 function messagesOf(error: Error): string {
   const parts =
     'errors' in error && Array.isArray(error.errors) ? error.errors.filter((part) => part instanceof Error) : [];

@@ -1,4 +1,4 @@
-/** What operators held and released, from the topic of their orders, which keeps all of them. */
+/** Operators' holds and releases, from the topic that keeps all of their orders. */
 import { orderOf } from '../../../src/consumers/hold-intake.ts';
 import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
@@ -9,16 +9,18 @@ import { readTopics } from './topic-reading.ts';
 
 export interface AuditedOrder extends HoldOrder {
   readonly id: string;
-  /** To which it was written. */
+  /** The lanes to which the order was written. */
   readonly lanes: readonly number[];
-  /** Types that nothing has released since, in some lane at least. Whether the lane's owner has confirmed it, the topic does not say. */
+  /**
+   * Types not released since, in at least one lane. The topic does not show whether the lane's owner has confirmed the hold.
+   */
   readonly inForce: readonly string[];
-  /** Of those the ones that it does not hold in every lane, with the lanes where it does. */
+  /** Those of them that it does not hold in every lane, with the lanes where it does. */
   readonly inSomeLanes: Readonly<Record<string, readonly number[]>>;
 }
 
 /**
- * @returns oldest first, by the operators' clocks; and what an open transaction hides, in sentences
+ * @returns oldest first, by the operators' clocks; and sentences about records that an open transaction hides
  * @throws the Kafka client's error
  */
 export async function readOrders(
@@ -32,7 +34,7 @@ export async function readOrders(
   return { orders: auditOf(records, laneCount, nowMs), hidden };
 }
 
-/** @param records of each lane in their order, which alone says what is in force there */
+/** @param records of each lane in offset order, which alone decides what is in force there */
 export function auditOf(
   records: readonly Pick<TopicRecord, 'key' | 'offset' | 'partition' | 'value'>[],
   laneCount: number,
@@ -68,7 +70,7 @@ export function auditOf(
   return audited.sort((left, right) => Date.parse(left.at) - Date.parse(right.at));
 }
 
-/** The types that nothing has released since, in words; empty: none. */
+/** The types not released since, in words; empty: none. */
 export function inForceText({ inForce, inSomeLanes }: AuditedOrder): string {
   const where = (type: string): string => {
     const lanes = inSomeLanes[type];

@@ -1,8 +1,7 @@
-/** Records of several topics in the order of their times. Pure. */
+/** Sorts records of several topics by time. Pure. */
 
 /**
- * Within a topic they stay as they lie there: each time is of the clock of whoever wrote the record, and what lies later came
- * later.
+ * Within a topic it keeps the offset order: the writer's clock sets each time, but a later offset was always written later.
  * @param items of each topic in its order
  */
 export function inOrder<Item>(

@@ -1,9 +1,9 @@
 /**
- * What of the command topics a group has not admitted yet, by lane, with the age of what waits; and what is in no lag. Only
- * asks: nothing is committed or consumed.
+ * Commands that a group has not admitted yet, by topic and lane, with their age; and messages that no lag counts. Read-only:
+ * it commits and consumes nothing.
  *
- * The end is the last stable offset, as kafkajs' admin client always asks: records behind a transaction that a publisher
- * left open are not counted until it ends.
+ * The end is the last stable offset, as kafkajs' admin client always asks: records behind a publisher's open transaction do
+ * not count until it ends.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { firstRecordsFrom, placeName } from 'payment-processor-client/internal/kafka/record-at';
@@ -18,11 +18,11 @@ export interface LaneLag {
   lane: number;
   /** Offset after the last committed record. */
   endOffset: bigint;
-  /** The group's committed offset; null when it has committed none, and all that the topic holds counts. */
+  /** The group's committed offset; null: it has committed none, so the whole topic counts. */
   groupOffset: bigint | null;
-  /** Offsets from the group's to the end; the markers of publishers' transactions count as well. */
+  /** Offsets from the group's to the end; transaction markers count too. */
   lag: bigint;
-  /** When the oldest command that is not admitted was written; null without one. */
+  /** When the oldest command that is not admitted was written; null: none waits. */
   oldestTimestampMs: number | null;
 }
 
@@ -67,30 +67,30 @@ export async function readLag(
   return { lanes: aged, missing };
 }
 
-/** All of the lanes, and since when the oldest of their commands waits; null: none does. */
+/** The sum of the lanes, and since when their oldest command waits; null: none waits. */
 export function sumOf(lanes: readonly LaneLag[]): { total: bigint; oldestTimestampMs: number | null } {
   const timestamps = lanes.map(({ oldestTimestampMs }) => oldestTimestampMs).filter((ms) => ms !== null);
   const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
   return { total, oldestTimestampMs: timestamps.length === 0 ? null : Math.min(...timestamps) };
 }
 
-/** Messages that no reader gets yet, for a transaction before them is open. They are in no lag, and in no reading. */
+/** Messages that no reader gets yet, because a transaction before them is open. No lag and no reading includes them. */
 export interface HeldPartition {
   readonly topic: string;
   readonly partition: number;
   readonly messages: bigint;
-  /** Of the first of them. */
+  /** Timestamp of the first of them. */
   readonly stableOffset: bigint;
 }
 
-/** Transactions are over in milliseconds; what one hides for so long it may hide for minutes. */
+/** Transactions take milliseconds. One that stays open this long may stay open for minutes. */
 const HIDDEN_MS_MAX = 2_000;
 const LOOK_MS = 100;
 
 /**
- * What was written before the call and cannot be read at its end. A reading that begins afterwards has all the rest.
- * @param topics those that do not exist hold nothing back
- * @param laneOfKey of each topic the lane of this key alone
+ * Records written before the call that cannot be read at its end. A later reading gets all others.
+ * @param topics missing ones hold nothing back
+ * @param laneOfKey checks only this key's lane of each topic
  */
 export async function readHeldBack(
   kafka: CliKafka,
@@ -122,6 +122,6 @@ export async function readHeldBack(
 export function heldText({ messages, partition, topic }: HeldPartition): string {
   return (
     `${messages} ${messages === 1n ? 'message' : 'messages'} of ${topic}, lane ${partition}, behind an open transaction: ` +
-    'nobody can read them until its producer ends it, or Kafka does after its transaction.timeout.ms'
+    'no reader gets them until its producer ends it, or Kafka does after its transaction.timeout.ms'
   );
 }

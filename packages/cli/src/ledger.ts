@@ -1,4 +1,6 @@
-/** Entries of the ledger, read from its topic: of one command, of many keys, or all that are asked for, whoever owns their lanes. */
+/**
+ * Ledger entries, read from the topic: of one command, of many keys, or all that match. The lanes' owners are not involved.
+ */
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { lanesInWords } from 'payment-processor-contract/keys';
@@ -17,11 +19,11 @@ export interface EntryRecord {
   readonly lane: number;
   readonly offset: bigint;
   readonly timestampMs: number;
-  /** Null: forgotten from here on. */
+  /** Null: the key is forgotten from here on. */
   readonly entry: Entry | null;
 }
 
-/** The key that a record is the entry of; null: it is another record. All are shown to it, for some hold schemas. */
+/** The key whose entry the record is; null: another kind of record. Pass it every record, because some hold schemas. */
 export function entryKeyOf({ key, value }: Pick<TopicRecord, 'key' | 'value'>): string | null {
   learnSchema(value);
   const name = key?.toString() ?? '';
@@ -39,9 +41,9 @@ function entryIn({ offset, value }: TopicRecord): Entry | null {
 }
 
 /**
- * Reads the whole lane of the key, as far as compaction left it.
- * @param onEntry told of each record of the key, oldest first
- * @returns what an open transaction hides from it, in sentences
+ * Reads the key's whole lane, except for compacted records.
+ * @param onEntry called for each record of the key, oldest first
+ * @returns sentences about records that an open transaction hides
  * @throws CliFailure for a record of another release
  */
 export async function readEntryRecords(
@@ -59,7 +61,7 @@ export async function readEntryRecords(
   });
 }
 
-/** The present entry of a key, or null when the ledger does not have it. @throws CliFailure where a later one is hidden */
+/** The present entry of a key, or null if the ledger does not have it. @throws CliFailure if a later one is hidden */
 export async function readEntry(settings: CliSettings, key: string): Promise<Entry | null> {
   let entry: Entry | null = null;
   requireNothingHidden(await readEntryRecords(settings, key, (record) => (entry = record.entry)));
@@ -67,8 +69,9 @@ export async function readEntry(settings: CliSettings, key: string): Promise<Ent
 }
 
 /**
- * The present entries of many keys, by key; all lanes are read. Null: forgotten. None for a key that the ledger does not have.
- * @throws CliFailure where an open transaction hides later ones
+ * The present entries of many keys, by key; all lanes are read. Null: forgotten. A key that the ledger does not have is
+ * missing.
+ * @throws CliFailure if an open transaction hides later ones
  */
 export async function readEntries(
   settings: CliSettings,
@@ -86,7 +89,7 @@ export async function readEntries(
   return entries;
 }
 
-/** So many have one cause, and are not looked at one by one. */
+/** This many entries share one cause, and no one looks at them one by one. */
 const KEPT_MAX = 10_000;
 
 export interface ScannedEntry<Asked extends Entry = Entry> {
@@ -96,9 +99,9 @@ export interface ScannedEntry<Asked extends Entry = Entry> {
 
 /**
  * Present entries of all lanes, within limits of time and number.
- * @param mayBe of the key and the record as it lies there, so that most need not be decoded
- * @param isAsked of the present entry
- * @returns with what was not read, in sentences
+ * @param mayBe cheap filter on the key and the raw record, so that most records need no decoding
+ * @param isAsked filter on the present entry
+ * @returns the entries, and sentences about unread records
  * @throws the Kafka client's error; an Error naming the topic that does not exist; CliFailure for another release's ledger
  */
 export async function scanLedger<Asked extends Entry>(
@@ -128,7 +131,7 @@ export async function scanLedger<Asked extends Entry>(
   return { found: [...found.values()], cuts: [...cuts, ...(unread.length > 0 ? unread : ownerless(lanes, owned))] };
 }
 
-/** Whoever opens a lane leaves a record in its ledger, which is kept for good. */
+/** A processor that opens a lane writes a record to its ledger, which is kept forever. */
 export function ownerless(lanes: readonly { readonly partition: number }[], owned: ReadonlySet<number>): string[] {
   const without = lanes.map(({ partition }) => partition).filter((lane) => !owned.has(lane));
   if (without.length === 0) return [];
@@ -138,7 +141,7 @@ export function ownerless(lanes: readonly { readonly partition: number }[], owne
 
 export type UnknownEntry = Entry & { readonly phase: Extract<Phase, { state: 'DONE' }> };
 
-/** The results UNKNOWN that wait for an operator's decision, oldest first. As scanLedger. */
+/** UNKNOWN results that wait for an operator's decision, oldest first. Otherwise like scanLedger. */
 export async function readUnknownResults(
   settings: CliSettings,
   readForMs: number,
@@ -152,12 +155,12 @@ export async function readUnknownResults(
   return { cuts, found: found.sort((left, right) => left.entry.phase.completedMs - right.entry.phase.completedMs) };
 }
 
-/** The transaction and the quote that the command is about, or whose quote it made; null: no answer named one. */
+/** The command's transaction and quote, or those that it made; null: no answer named one. */
 export function subjectOf(entry: Entry): SubjectIds | null {
   return entry.quoted ?? OPERATIONS[entry.commandType].lookUp?.subject(entry) ?? null;
 }
 
-/** What an entry is doing, or what it came to. */
+/** An entry's current action, or its outcome. */
 export function phaseText({ phase, waits }: Entry): string {
   switch (phase.state) {
     case 'INTENT':

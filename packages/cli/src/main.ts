@@ -1,17 +1,18 @@
 /**
- * The command line: topics, schemas, publishing, looking, deciding and checking. Settings come from the environment alone.
+ * The command line: topics, schemas, publishing, reading, deciding and checking. All settings come from the environment.
  *
- * Results go to standard output, everything else to standard error; the exit code tells what became of it
- * (exit-codes.ts). What its user can mend is shown as a sentence, without a stack.
+ * Results go to standard output, everything else to standard error; the exit code gives the outcome (exit-codes.ts). A
+ * failure that the user can fix appears as a sentence, without a stack.
  */
 import { EXIT_CODES } from './exit-codes.ts';
 import { stdoutIsAll } from './output.ts';
 import { runCommand } from './program.ts';
 
-/** Longest that sockets which are closing may hold the process back once all is written. */
+/** How long closing sockets may delay the process's end after all output is written. */
 const EXIT_GRACE_MS = 2_000;
 
-// A reader of our output that is done, such as `head`, is no failure; what was begun goes on, and the exit code tells of it.
+// A reader that closes our output early, such as `head`, is not a failure. The work continues, and the exit code gives its
+// outcome.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

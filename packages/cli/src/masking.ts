@@ -1,10 +1,10 @@
-/** What is shown of personal data and account numbers, unless an operator asks for them. Pure. */
+/** Masks personal data and account numbers, unless an operator asks to see them. Pure. */
 import { isPersonalName, maskPersonalIn } from 'payment-processor-contract/personal-data';
 
 const MASK = '[masked]';
-/** Fields that this program does not know may hold anything. */
+/** Unknown fields may hold anything. */
 const UNKNOWN_FIELDS = 'otherFieldsJson';
-/** Beside what the log leaves out: who pays, and where to. */
+/** In addition to the fields that the log omits: payer and destination. */
 const PAYER_NAMES = new Set([
   'customerId',
   'platformCustomerId',
@@ -14,9 +14,9 @@ const PAYER_NAMES = new Set([
   'address',
   'invoice',
 ]);
-/** Ids of which the end is shown. */
+/** Ids whose last characters are shown. */
 const IDS = new Set(['accountId', 'customerId']);
-/** Of such an id so many characters are shown, so that two can be told apart, where it has many more. */
+/** Characters of such an id to show, so that ids can be distinguished; only if the id is much longer. */
 const SHOWN_CHARACTERS = 4;
 const SHOWN_FROM_LENGTH = 12;
 const DEPTH_MAX = 20;
@@ -35,12 +35,12 @@ export function maskedValue(value: unknown, depth = 0): unknown {
   return Object.fromEntries(members);
 }
 
-/** A text of others without what looks like an account or an address. */
+/** A text of others with accounts and addresses masked. */
 export function maskedText(text: string): string {
   return maskPersonalIn(text, MASK);
 }
 
-/** `ExternalAccount:...8f3a`: which kind of account, and enough to tell it from another. */
+/** `ExternalAccount:...8f3a`: the kind of account, and enough to distinguish it. */
 function maskOf(name: string, value: unknown): string {
   if (!IDS.has(name) || typeof value !== 'string') return MASK;
   const id = value.slice(value.indexOf(':') + 1);

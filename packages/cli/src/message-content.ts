@@ -1,4 +1,4 @@
-/** What a message says, and by which fingerprint the ledger and its result know a command. */
+/** A message's content, and the fingerprint by which the ledger and the result identify a command. */
 import { decodeValue } from '../../../src/consumers/command-intake.ts';
 import type { InputMessage } from '../../../src/consumers/input-message.ts';
 import { canonicalJson, commandFingerprint, readCommandFields } from 'payment-processor-contract/command-fields';
@@ -11,7 +11,7 @@ export type Content<Value> =
 
 type Message = Pick<InputMessage, 'headers'> & { readonly topic: string; readonly value: Buffer | null };
 
-/** The fingerprint is of type and fields, as the ledger has it of an entry; null: they cannot be read. */
+/** The fingerprint of type and fields, as in a ledger entry; null: unreadable. */
 export async function messageContent(
   registry: RecordRegistry,
   message: Message,

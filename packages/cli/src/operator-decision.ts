@@ -1,11 +1,11 @@
 /**
- * Publishes an operator's decision on a result and waits for what the processor makes of it: the next revision, or a dead
- * letter that says why it was refused.
+ * Publishes an operator's decision on a result and waits for the processor's reply: the next revision, or a dead letter with
+ * the reason for a refusal.
  *
- * Stages: both readers have their place -> the decision is published -> the result or the refusal comes, or the time is
- * up -> readers and publisher are closed. All three belong to one call of `submitDecision`. Its result names it, by the `ce_id` of
- * its message, and says the same; its refusal is the dead letter of its place. A result of the same revision that is neither is of
- * another's decision: the refusal of this one follows.
+ * Stages: both readers have their position -> the decision is published -> the result or the refusal comes, or the time is up
+ * -> readers and publisher are closed. All three belong to one call of `submitDecision`. The decision's result names the
+ * message's `ce_id` and matches its content; its refusal is the dead letter with its place. Any other result of the revision
+ * comes from another decision: a refusal of this one follows.
  */
 import { randomUUID } from 'node:crypto';
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
@@ -33,11 +33,11 @@ interface Refusal {
 type DecisionReply =
   | { readonly kind: 'decided'; readonly result: DecidedResult }
   | Refusal
-  /** @param result of the revision that the decision was to make; it does not name the decision */
+  /** @param result of the decision's next revision; it does not name the decision */
   | { readonly kind: 'no-reply'; readonly result: DecidedResult | null };
 
 export interface SubmitOptions {
-  /** Longest wait for the reply, from the publication on. */
+  /** Longest wait for the reply after publishing. */
   timeoutMs: number;
   onPublished: (at: PublishedAt & { topic: string }) => void;
 }
@@ -57,10 +57,10 @@ export async function submitDecision(
   const value = registry.encode(topic, decision);
   const id = randomUUID();
   let next: DecidedResult | null = null;
-  /** Where the decision lies; null: it was not published, or its reply is not awaited any more. */
+  /** The decision's place; null: not published, or no longer awaited. */
   const place = Promise.withResolvers<PublishedAt | null>();
   const reply = Promise.withResolvers<DecisionReply>();
-  // A publication that fails leaves it unawaited.
+  // If publishing fails, no one awaits this promise.
   reply.promise.catch(() => undefined);
   const opened = await Promise.allSettled([
     RecordPublisher.connect(kafka, [topic], CLI_RETRY),
@@ -122,14 +122,14 @@ export async function submitDecision(
   }
 }
 
-/** Whether the result comes of this very decision, and of all that it says. */
+/** Whether the result comes from this very decision, with all of its content. */
 export function isMadeBy({ headers, value }: DecidedResult, order: OperatorOrder): boolean {
   const { transaction, warnings } = value;
   const isTransaction = order.decision !== 'EXECUTED' || (transaction?.id ?? null) === order.transactionId;
   return headers[DECISION_HEADER] === order.id && warnings.includes(auditOf(order)) && isTransaction;
 }
 
-/** @param at where the decision lies; null: the dead letter is another's */
+/** @param at the decision's place; null: the dead letter belongs to another decision */
 export function refusalIn({ headers }: TopicRecord, at: PublishedAt & { readonly topic: string }): Refusal | null {
   const isOfIt =
     headers['dlq-topic'] === at.topic &&

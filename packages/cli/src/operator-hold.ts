@@ -1,8 +1,8 @@
 /**
  * Publishes an operator's order to hold or release, to every lane, and waits until each lane's ledger has it.
  *
- * Stages: where the ledger ends is known -> the order is written to each partition of its topic -> the ledger is read from
- * there on, until each lane's owner has committed the order, or the time is up -> the reader is closed.
+ * Stages: fetch the ledger's end -> write the order to each partition of its topic -> read the ledger from that end, until
+ * each lane's owner has committed the order, or the time is up -> close the reader.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,26 +25,26 @@ export type HoldSettings = CliSettings & Pick<Config, 'KAFKA_GROUP_ID'>;
 
 interface OrderWait {
   readonly forMs: number;
-  /** Called with the lanes and members that it waits for, when they change. */
+  /** Called with the pending lanes and members whenever they change. */
   readonly onWaiting: (whom: string) => void;
 }
 
 interface OrderReply {
   readonly id: string;
   readonly lanes: number;
-  /** Lanes whose ledger does not have it yet. */
+  /** Lanes whose ledger does not have the order yet. */
   readonly pending: readonly number[];
-  /** Those, with the members that own them. */
+  /** Those lanes in words, with the members that own them. */
   readonly whom: string;
-  /** When the last lane confirmed it, by the brokers' clock; null: none has. The operator's may be another. */
+  /** When the last lane confirmed it, by the brokers' clock, which may differ from the operator's; null: none has. */
   readonly confirmedMs: number | null;
 }
 
 const LOOK_MS = 50;
-/** Between questions who has the lanes. */
+/** Interval between requests for the lanes' owners. */
 const ASK_MS = 1_000;
 
-/** @throws CliFailure where it could not be written to every lane; PublishError, or the Kafka client's error */
+/** @throws CliFailure if it could not be written to every lane; PublishError, or the Kafka client's error */
 export async function submitOrder(settings: HoldSettings, order: HoldOrder, wait: OrderWait): Promise<OrderReply> {
   const kafka = cliKafka(settings);
   const { ledger, operatorHolds } = topicNames(settings.TOPIC_PREFIX);
@@ -63,7 +63,7 @@ export async function submitOrder(settings: HoldSettings, order: HoldOrder, wait
 interface WrittenOrder {
   readonly id: string;
   readonly order: HoldOrder;
-  /** Where it lies, by lane. */
+  /** The order's offsets, by lane. */
   readonly offsets: ReadonlyMap<number, bigint>;
 }
 
@@ -89,7 +89,7 @@ async function confirmedBy(
         pending.delete(partition);
         confirmedMs = Math.max(confirmedMs ?? timestampMs, timestampMs);
       }
-      // Another's later order, or one that crossed this one, has taken it back.
+      // A later or concurrent order of another operator has reverted it.
       else pending.add(partition);
     },
   });
@@ -97,7 +97,7 @@ async function confirmedBy(
   let [whom, askedMs] = ['', -Infinity];
   try {
     while (pending.size > 0 && performance.now() < untilMs) {
-      // A reader that cannot go on rejects.
+      // A failed reader rejects.
       await Promise.race([delay(LOOK_MS), reader.ended]);
       if (pending.size === 0 || performance.now() - askedMs < ASK_MS) continue;
       askedMs = performance.now();
@@ -112,7 +112,7 @@ async function confirmedBy(
   return { id, lanes: offsets.size, pending: [...pending], whom, confirmedMs };
 }
 
-/** @returns where the order lies, by lane */
+/** @returns the order's offsets, by lane */
 async function written(
   publisher: RecordPublisher,
   topic: string,
@@ -137,7 +137,7 @@ async function written(
   return new Map(sent.flatMap((one) => (one.status === 'fulfilled' ? [[one.value.partition, one.value.offset]] : [])));
 }
 
-/** Who has the lanes, in words. */
+/** The lanes' owners, in words. */
 async function whoHas(
   kafka: CliKafka,
   { KAFKA_GROUP_ID: groupId, TOPIC_PREFIX }: HoldSettings,
@@ -145,10 +145,10 @@ async function whoHas(
 ): Promise<string> {
   const named = (given: readonly number[]): string => lanesInWords(given.toSorted((left, right) => left - right));
   const group = await readGroup(kafka, groupId).catch(() => null);
-  if (group === null) return `${named(lanes)}, whose owners Kafka does not tell`;
+  if (group === null) return `${named(lanes)}, whose owners Kafka does not report`;
   const { state, members } = group;
   if (state === 'PreparingRebalance' || state === 'CompletingRebalance')
-    return `${named(lanes)}, while the group hands out its lanes anew`;
+    return `${named(lanes)}, while the group reassigns its lanes`;
   const topics: readonly string[] = Object.values(topicNames(TOPIC_PREFIX).commands);
   const owned = members.flatMap(({ assignment, clientHost, clientId }) => {
     const own = new Set([...assignment].flatMap(([topic, given]) => (topics.includes(topic) ? given : [])));
@@ -158,6 +158,6 @@ async function whoHas(
       : [{ waited, text: `${named(waited)} of ${clientId} at ${clientHost.replace(/^\//, '')}` }];
   });
   const unowned = lanes.filter((lane) => !owned.some(({ waited }) => waited.includes(lane)));
-  const nobody = `${named(unowned)}, which no member owns: a member that opens it reads the order before its first call`;
-  return [...owned.map(({ text }) => text), ...(unowned.length > 0 ? [nobody] : [])].join('; ');
+  const noOwner = `${named(unowned)}, which no member owns: a member that opens it reads the order before its first call`;
+  return [...owned.map(({ text }) => text), ...(unowned.length > 0 ? [noOwner] : [])].join('; ');
 }

@@ -1,12 +1,12 @@
-/** Who decides, holds or redrives, and whether they mean it. */
+/** The operator's name and confirmation for a decision, hold or redrive. */
 import { userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { CliFailure, unsent } from './exit-codes.ts';
 
 /**
- * In a pod the system's user is nobody's name.
- * @param flag what `--operator` says
- * @throws CliFailure where nothing says it, and the system has no name of its user
+ * In a pod the system's user does not name a person.
+ * @param flag the value of `--operator`
+ * @throws CliFailure if no name is given and the system has none for its user
  */
 export function operatorName(flag: string | undefined): string {
   if (flag !== undefined) return flag;
@@ -15,7 +15,7 @@ export function operatorName(flag: string | undefined): string {
   try {
     return userInfo().username;
   } catch {
-    // A container may run under a user id that has no name.
+    // A container may run under a user id without a name.
     throw new CliFailure(
       'usage',
       'the operating system knows no name of this user: give --operator or PAYMENTS_OPERATOR',
@@ -24,8 +24,8 @@ export function operatorName(flag: string | undefined): string {
 }
 
 /**
- * @param texts by the names of their options
- * @throws CliFailure for one that the processor does not take
+ * @param texts by option name
+ * @throws CliFailure for a text that the processor does not accept
  */
 export function checkTexts(texts: Readonly<Record<string, string>>, lengthMax: number): void {
   for (const [name, text] of Object.entries(texts)) {
@@ -35,9 +35,9 @@ export function checkTexts(texts: Readonly<Record<string, string>>, lengthMax: n
 }
 
 export interface Confirmation {
-  /** `--yes`: the question is answered already. */
+  /** `--yes`: do not ask. */
   yes: boolean;
-  /** Where there is no terminal to ask at. */
+  /** What to do without a terminal. */
   withoutTerminal: 'go-on' | 'decline';
 }
 
@@ -48,7 +48,7 @@ export function canAsk(): boolean {
 
 /**
  * Asks at a terminal before something is sent.
- * @throws CliFailure when the answer is not yes, or nobody can be asked who must be
+ * @throws CliFailure if the answer is not yes, or confirmation is required and there is no terminal
  */
 export async function confirm(question: string, { yes, withoutTerminal }: Confirmation): Promise<void> {
   if (yes) return;

@@ -1,4 +1,4 @@
-/** Values of options, read from their text; what is wrong with one is said by commander beside the option's name. */
+/** Parses option values; commander adds the option's name to an error. */
 import { InvalidArgumentError, Option } from 'commander';
 import { TIMER_MS_MAX } from 'payment-processor-client/internal/client-error';
 import { instantMs } from 'payment-processor-contract/instants';
@@ -14,7 +14,7 @@ function durationMs(text: string): number {
   return ms;
 }
 
-/** An option whose help shows its default as it is given: `30s`, not a number of milliseconds. */
+/** An option whose help shows its default as written: `30s`, not milliseconds. */
 export function durationOption(flags: string, description: string, byDefault: string): Option {
   return new Option(flags, description).argParser(durationMs).default(durationMs(byDefault), byDefault);
 }

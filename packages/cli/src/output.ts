@@ -1,4 +1,4 @@
-/** What the command line writes: results on standard output, everything else on standard error. */
+/** The command line's output: results on standard output, everything else on standard error. */
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 
 export type OutputFormat = 'text' | 'json';
@@ -7,13 +7,13 @@ export interface Output {
   readonly format: OutputFormat;
   /** One document: a line of JSON, int64 with all digits, or its text for an operator: a line, or several. */
   document(value: object, text: string | readonly string[]): void;
-  /** For an operator alone: a line of progress, a warning or a hint. */
+  /** Only for an operator: progress, a warning or a hint. */
   note(text: string): void;
 }
 
 let isAll = false;
 
-/** For a command that prints as it reads: once nobody reads on, nothing is left to be done. */
+/** For a command that prints while reading: when its output is closed, it has nothing left to do. */
 export function endWithReader(): void {
   isAll = true;
 }
@@ -22,10 +22,10 @@ export function stdoutIsAll(): boolean {
   return isAll;
 }
 
-/** What a terminal acts on, and what hides or reorders the text around it. */
+/** Control characters of terminals, and characters that hide or reorder text. */
 const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
-/** One line, as it can be shown: publishers and services write what they like, and no line may pass for one of ours. */
+/** Makes a line safe to show: texts of publishers and services must not look like our own lines. */
 export function shownLine(text: string): string {
   return text.replace(UNSEEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -41,7 +41,7 @@ export function createOutput(format: OutputFormat): Output {
   };
 }
 
-/** Lines of columns as wide as their widest cell; the last one is not filled up. */
+/** Lines of columns as wide as their widest cell; the last one is not padded. */
 export function textTable(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const all = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));

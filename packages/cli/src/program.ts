@@ -1,4 +1,4 @@
-/** The commands of the command line with their flags, and one run of it, from its words to its exit code. */
+/** All commands with their flags, and one run from arguments to exit code. */
 import { CommanderError, Option } from 'commander';
 import { CliCommand } from './cli-command.ts';
 import { addDeadLettersCommand } from './commands/dead-letters.ts';
@@ -44,11 +44,11 @@ const ADDING = [
 export function createProgram(): CliCommand {
   const program = new CliCommand('payments')
     .description(
-      'Tools for the payment processor: topics, schemas, publishing commands, looking at what became of them, deciding on them.',
+      'Tools for the payment processor: topics, schemas, publishing commands, reading their outcomes, deciding on them.',
     )
     .addOption(new Option('--output <format>', 'how results are written').choices(['text', 'json']).default('text'))
     .showHelpAfterError('(add --help for the options)')
-    // Throws instead of ending the process. Commands inherit it, for they are added later.
+    // Throws instead of ending the process. Commands added later inherit it.
     .exitOverride().details(`
 Settings are environment variables: KAFKA_BROKERS and SCHEMA_REGISTRY_URL are required by most commands.
 

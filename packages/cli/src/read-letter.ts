@@ -1,4 +1,4 @@
-/** Dead letters: one, by its place; several, by their reason; and the message of one, as it was before it was buried. */
+/** Reads dead letters: one by its place, or several by reason; and restores a letter's original message. */
 import { createHash } from 'node:crypto';
 import { firstRecordsFrom, type RawRecord } from 'payment-processor-client/internal/kafka/record-at';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
@@ -13,7 +13,7 @@ import { readTopics } from './topic-reading.ts';
 
 export const PLACE_HELP = 'partition/offset as `list` shows it, or topic/partition/offset';
 
-/** @returns null where there is no such topic, partition or committed record */
+/** @returns null if there is no such topic, partition or committed record */
 async function recordAt(
   settings: CliSettings,
   topic: string,
@@ -31,7 +31,7 @@ async function recordAt(
   return record?.offset === offset ? record : null;
 }
 
-/** @throws CliFailure for what is no place, and where there is no dead letter */
+/** @throws CliFailure if the text is not a place, or there is no dead letter */
 export async function readLetter(settings: CliSettings, place: string): Promise<RawRecord> {
   const topic = topicNames(settings.TOPIC_PREFIX).deadLetters;
   const match = /^(?:(.+)\/)?(\d{1,4})\/(\d{1,18})$/.exec(place);
@@ -58,17 +58,17 @@ export async function readLetter(settings: CliSettings, place: string): Promise<
 }
 
 export interface LettersOfReason {
-  /** Oldest first by lane, no more than were asked for. */
+  /** Oldest first by lane, up to the limit. */
   readonly letters: readonly RawRecord[];
-  /** Of the reason: redriven before. */
+  /** Letters of the reason that were redriven before. */
   readonly redriven: number;
-  /** Of the reason, not redriven, and beyond what was asked for. */
+  /** Letters of the reason that were not redriven and are beyond the limit. */
   readonly beyond: number;
 }
 
 /**
  * @param notes of all redrives
- * @param limit of letters that are kept, with their bytes
+ * @param limit of letters to keep with their bytes
  */
 export async function readLettersOf(
   settings: CliSettings,
@@ -92,10 +92,10 @@ export async function readLettersOf(
 }
 
 /**
- * A message that was too large to be copied was buried by reference: the letter has the first bytes of its value alone, and
- * tells its length and SHA-256, by which the message is known again at its first place.
- * @returns the letter with its message whole
- * @throws CliFailure when the message is not there any more, or is not the one that was buried
+ * A message too large to copy becomes a dead letter by reference: the letter has only the first bytes of the value, its
+ * length and its SHA-256. These identify the message at its first place.
+ * @returns the letter with its whole message
+ * @throws CliFailure if the message is gone, or is another one
  */
 export async function wholeLetter(settings: CliSettings, letter: RawRecord): Promise<RawRecord> {
   const { headers } = inText(letter);
@@ -113,12 +113,12 @@ export async function wholeLetter(settings: CliSettings, letter: RawRecord): Pro
     throw refused(`it cannot be read there (${messageOf(error)})`);
   });
   if (original === null)
-    throw refused('it is not there any more, or in a batch that cannot be read; its publisher must send it again');
+    throw refused('it is gone, or in a batch that cannot be read; its publisher must send it again');
   const value = original.value ?? Buffer.alloc(0);
   const isSame =
     String(value.length) === headers['dlq-value-bytes'] &&
     createHash('sha256').update(value).digest('hex') === headers['dlq-value-sha256'];
-  if (!isSame) throw refused('what is there has another length or SHA-256 than was buried');
+  if (!isSame) throw refused('the message there has another length or SHA-256');
   const ownHeaders = Object.entries(letter.headers).filter(([name]) => name.startsWith('dlq-'));
   const whole = { ...originalHeaders(original), ...Object.fromEntries(ownHeaders) };
   return { ...letter, key: original.key, value: original.value, headers: whole };

@@ -1,7 +1,7 @@
 /**
- * Notes of redrives and acknowledgements, on the partition of their dead letter. That of a redrive is written before the
- * message is published again, so that two people at once redrive it once. Of the notes on it, and on other letters of its
- * key, that nobody had seen the first counts; the others publish nothing.
+ * Notes of redrives and acknowledgements, on the partition of their dead letter. The note of a redrive is written before the
+ * message is published again, so that two concurrent redrives publish it once. Of new notes on the letter, and on other
+ * letters of its key, the first counts; the others publish nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,19 +14,19 @@ import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
 import { readTopics } from './topic-reading.ts';
 
-/** A lane's open transaction hides what follows it from readers, until it ends or its time of 15 s is up. */
+/** A lane's open transaction hides later records from readers, until it ends or times out after 15 s. */
 const OWN_NOTE_TRIES_MAX = 10;
 const OWN_NOTE_PAUSE_MS = 1_000;
 
 export interface RedriveNote {
-  /** Of the dead letter. */
+  /** The dead letter's offset. */
   readonly partition: number;
   readonly letterOffset: bigint;
-  /** Its own, in the same partition. */
+  /** The note's own offset, in the same partition. */
   readonly offset: bigint;
   /** The dead letter's own key; null: it had none. */
   readonly letterKey: string | null;
-  /** Under which it was to be published; empty: it was acknowledged. */
+  /** The key for publishing it again; empty: it was acknowledged. */
   readonly key: string;
   /** Why it was acknowledged; null: it was redriven. */
   readonly because: string | null;
@@ -55,7 +55,7 @@ export function noteOf(
   };
 }
 
-/** @returns every note, by the name of its dead letter's place, each oldest first; and what an open transaction hides, in sentences */
+/** @returns every note, by its dead letter's place, oldest first; and sentences about records that an open transaction hides */
 export async function readNotes(
   settings: CliSettings,
 ): Promise<{ notes: Map<string, RedriveNote[]>; hidden: readonly string[] }> {
@@ -76,12 +76,12 @@ export function letterName({ partition, offset }: { partition: number; offset: b
   return `${partition}/${offset}`;
 }
 
-/** The name of the letter that it is on. */
+/** The name of the noted letter. */
 export function notedLetter({ letterOffset, partition }: RedriveNote): string {
   return letterName({ partition, offset: letterOffset });
 }
 
-/** What was done with a letter. */
+/** How a letter was handled. */
 function handledText({ because, key }: Pick<RedriveNote, 'because' | 'key'>): string {
   return because === null ? `redriven as ${key}` : `acknowledged (${because})`;
 }
@@ -90,31 +90,31 @@ export function noteText(note: RedriveNote): string {
   return `${handledText(note)} by ${note.operator} at ${note.timestamp}`;
 }
 
-/** Who knows what became of it. */
+/** How to find out the outcome. */
 export function whomToAsk({ because, key, operator }: RedriveNote): string {
   return because === null ? `look with \`show ${key}\`` : `ask ${operator}`;
 }
 
-/** Of a letter that another one of its key was handled before. */
+/** Says that another letter of the same key was handled before. */
 export function otherLetterText(note: RedriveNote): string {
   return `another dead letter of the key ${note.letterKey}, ${notedLetter(note)}, was ${noteText(note)}: it may be the same payment; ${whomToAsk(note)}`;
 }
 
-/** A dead letter that somebody wants to redrive, or to acknowledge: to be open no more, for it was handled otherwise. */
+/** A dead letter to redrive, or to acknowledge, which closes it because it was handled otherwise. */
 export interface LetterClaim extends Pick<RedriveNote, 'because' | 'key'> {
   readonly letter: { partition: number; offset: bigint; key: Buffer | null };
-  /** A command: another letter of its key may be the same payment, whatever key that is published under. */
+  /** A command: another letter of its key may be the same payment, even if it is published under another key. */
   readonly isPayment: boolean;
   readonly knownNotes: readonly RedriveNote[];
 }
 
-/** Null: the claim was first. Else who was. */
+/** Null: the claim was first. Else the first note. */
 export type ClaimedBy = RedriveNote | null;
 
 /**
- * Writes a note for each, and finds out which of them are the first after those that are known.
+ * Writes a note for each claim, and finds out which are the first after the known notes.
  * @returns in the order of the claims
- * @throws CliFailure when the notes cannot be read in time: then nothing may be sent
+ * @throws CliFailure if the notes cannot be read in time: then nothing may be sent
  */
 export async function claimLetters(
   settings: CliSettings,
@@ -148,7 +148,7 @@ export async function claimLetters(
   }
   throw new CliFailure(
     'failed',
-    'the note was written and cannot be read yet, for a transaction on its partition stays open: `dead-letters show` has it when that is over',
+    'the note was written but cannot be read yet, because a transaction on its partition is open: `dead-letters show` has it once that ends',
   );
 }
 
@@ -163,7 +163,7 @@ export function firstBefore(
   const isRival = (note: RedriveNote): boolean =>
     notedLetter(note) === letterName(letter) ||
     (isPayment && own.letterKey !== null && note.letterKey === own.letterKey);
-  // Of two lanes nothing tells which was first: then neither is published.
+  // Across lanes the order is unknown, so neither is published.
   const isEarlier = ({ offset, partition }: RedriveNote): boolean => partition !== own.partition || offset < own.offset;
   return notes.find((note) => isRival(note) && isEarlier(note) && !known.has(note.id)) ?? null;
 }

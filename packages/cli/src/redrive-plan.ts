@@ -1,6 +1,6 @@
 /**
- * What is to become of dead letters that are to be redriven: where each goes and under which key, or why not. Decides alone;
- * nothing is sent and nothing marked.
+ * Plans redrives of dead letters: each letter's topic and key, or the reason against it. It only decides; it sends and marks
+ * nothing.
  */
 import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
 import { CARRIED_LENGTH_MAX, type Entry } from '../../../src/ledger/entry.ts';
@@ -15,19 +15,19 @@ import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/comm
 import { wholeLetter } from './read-letter.ts';
 import { inText, originalHeaders, summaryOf } from './dead-letter.ts';
 
-/** Reasons for which the command got an INVALID result of its key, where that was free. */
+/** Reasons for which the command got an INVALID result, if its key was free. */
 const ANSWERED_REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'TOO_LARGE'];
 
 export interface RedriveTarget {
   topic: string;
   key: string;
-  /** Null: it is an operator's decision. */
+  /** Null: an operator's decision. */
   commandType: CommandType | null;
 }
 
 /**
- * Where the message goes, and under which key.
- * @throws CliFailure when it cannot go anywhere, or needs another key
+ * The message's topic and key.
+ * @throws CliFailure if it has no topic, or needs another key
  */
 export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string | null): RedriveTarget {
   const { source } = summaryOf(inText(letter));
@@ -38,7 +38,7 @@ export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string |
       `the dead letter says that it came from ${source.topic ?? 'nowhere'}, which is no topic of commands or decisions under this TOPIC_PREFIX`,
     );
   }
-  if (letter.value === null) throw unsent('refused', 'the message has no value to be sent again');
+  if (letter.value === null) throw unsent('refused', 'the message has no value to send again');
   if ((letter.headers['ce_id']?.[0]?.toString().length ?? 0) > CARRIED_LENGTH_MAX) {
     throw unsent(
       'refused',
@@ -49,7 +49,7 @@ export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string |
     const problem = keyProblem(newKey);
     if (problem !== null) throw unsent('usage', `--key: ${problem}`);
     if (commandType === null)
-      throw new CliFailure('usage', 'a decision is about its own key: decide anew with `resolve`');
+      throw new CliFailure('usage', 'a decision only concerns its own key: decide again with `resolve`');
     return { topic: source.topic, key: newKey, commandType };
   }
   const read = readKey(letter.key);
@@ -59,8 +59,8 @@ export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string |
 
 /**
  * What will happen, in sentences.
- * @param entry what the ledger has of the target's key
- * @throws CliFailure when it is certain to be of no use
+ * @param entry the ledger entry of the target's key
+ * @throws CliFailure if the redrive is certainly useless
  */
 export function foresight(
   letter: RawRecord,
@@ -79,7 +79,7 @@ export function foresight(
     notes.push(`its expires-at, ${expiresAt}, has passed: it will be EXPIRED if it can be read`);
   if (reason !== null && ANSWERED_REASONS.includes(reason)) {
     notes.push(
-      `it was ${reason}: unless the cause was mended (a schema registered, a release changed), it will be again`,
+      `it was ${reason}: unless the cause is fixed (a schema registered, a release changed), it will be again`,
     );
   }
   if (entry === null) return [...notes, `the key ${target.key} is not known: the message is a command of its own`];
@@ -105,13 +105,13 @@ function stateOf({ phase }: Entry): string {
   return phase.state === 'DONE' ? phase.outcome : `not finished (${phase.state})`;
 }
 
-/** Answered without having been read: nothing was sent of it, it is known by its bytes alone, and no RETRY can run it. */
+/** Answered unread: nothing was sent, the ledger knows only its bytes, and no RETRY can run it. */
 function isUnread({ attempts, fieldsJson, phase }: Entry): boolean {
   const isEnded = phase.state === 'DONE' && ['INVALID', 'FAILED'].includes(phase.outcome);
   return isEnded && fieldsJson === null && attempts === 0;
 }
 
-/** Headers that are set, or take the place of all of their name. */
+/** Headers to set; each replaces all headers of its name. */
 export type HeaderChanges = ReadonlyMap<string, string>;
 
 /** The letter as if its message had been published with these headers. */
@@ -122,7 +122,7 @@ export function withHeaders(letter: RawRecord, changes: HeaderChanges): RawRecor
 
 export interface ReadyRedrive {
   readonly kind: 'ready';
-  /** With its message whole, and the headers as they will be. */
+  /** With its whole message and the final headers. */
   readonly letter: RawRecord;
   readonly target: RedriveTarget;
   /** What will happen, in sentences. */
@@ -138,14 +138,14 @@ export interface RefusedRedrive {
 export type PlannedRedrive = ReadyRedrive | RefusedRedrive;
 
 export interface PlanOptions {
-  /** The key of the one letter; null: its own. */
+  /** The single letter's new key; null: its own. */
   readonly key: string | null;
-  /** Put behind each letter's own key; null: nothing. */
+  /** Appended to each letter's own key; null: nothing. */
   readonly keySuffix: string | null;
   readonly headers: HeaderChanges;
-  /** Of all redrives so far. */
+  /** The notes of all redrives so far. */
   readonly notes: ReadonlyMap<string, readonly RedriveNote[]>;
-  /** Several at once: each is looked at by nobody, so what may pay twice is left out. */
+  /** Several at once: no one checks each letter, so letters that may pay twice are left out. */
   readonly isBulk: boolean;
 }
 
@@ -185,15 +185,15 @@ async function aim(settings: CliSettings, buried: RawRecord, options: PlanOption
   return { letter, target, ownKey };
 }
 
-/** What the ledger tells of keys. */
+/** The ledger's knowledge of keys. */
 interface KeyMemory {
   /** As `readEntries` has them. */
   readonly entries: ReadonlyMap<string, Entry | null>;
-  /** How long it remembers one after its result. */
+  /** How long the ledger remembers a key after its result. */
   readonly remembersMs: number;
 }
 
-/** @param taken keys that letters before this one go to, with the letters' names */
+/** @param taken keys of earlier letters' targets, with the letters' names */
 export function readyOf(
   { letter, ownKey, target }: Aimed,
   ledger: KeyMemory,
@@ -218,13 +218,14 @@ export function readyOf(
     }
     taken.set(target.key, letterName(letter));
   }
-  // A key that the ledger knows still is not paid again.
+  // The processor does not pay a known key again.
   return { kind: 'ready', letter, target, notes: entry === null ? [...notes, ...doubts] : notes };
 }
 
 /**
- * Only a command that had no answer, or was never read (INVALID, FAILED), is certain not to have been paid. Null: it is.
- * The ledger keeps for as long as it remembers keys that it has forgotten one: beyond that it can tell of none.
+ * Why the letter's own command may have been paid; null: it certainly was not. Only a command without an answer, or never
+ * read (INVALID, FAILED), was certainly not paid. The ledger records that it forgot a key, but only for LEDGER_RETENTION: an
+ * older letter's command may have left no trace.
  */
 function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, remembersMs }: KeyMemory): string | null {
   const own = entries.get(ownKey);
@@ -250,14 +251,14 @@ function lookText(key: string): string {
   return `it may be the same payment; look with \`show ${key}\``;
 }
 
-/** Another letter of the key may have been the same payment, and was sent under a key that nobody can know by this one. Null: none was. */
+/** Another letter of the key may be the same payment, and may have been sent under an unrelated key. Null: none was. */
 function whichOtherWas(letter: RawRecord, ownKey: string, redrives: PlanOptions['notes']): string | null {
   const others = [...redrives].flatMap(([name, notes]) => (name === letterName(letter) ? [] : notes));
   const earlier = others.find(({ letterKey }) => letterKey === ownKey);
   return earlier === undefined ? null : otherLetterText(earlier);
 }
 
-/** Of many letters one that cannot be sent must not keep the others back. */
+/** One letter that cannot be sent must not block the others. */
 async function refusable<Value>(
   letter: RawRecord,
   make: () => Promise<Value> | Value,

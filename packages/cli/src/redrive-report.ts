@@ -1,4 +1,4 @@
-/** What was redriven, and what came of it: a document and a line for each letter, and how it all ended. Pure. */
+/** The report of a redrive: a document and a line for each letter, and the overall result. Pure. */
 import type { PublishedAt } from 'payment-processor-client/internal/kafka/record-publisher';
 import type { AwaitedResult } from 'payment-processor-client/internal/result-awaiter';
 import { eventDocument, resultText } from './event-output.ts';
@@ -10,15 +10,15 @@ import type { PlannedRedrive, ReadyRedrive } from './redrive-plan.ts';
 export interface ReportLine {
   readonly document: { readonly status: string; readonly [name: string]: unknown };
   readonly text: string;
-  /** What it makes of the exit code. */
+  /** Its contribution to the exit code. */
   readonly reason: ExitReason;
   readonly problem: string | null;
 }
 
-/** From what tells least of what became of it, to what is as it should be: the first that occurs is the exit code. */
+/** From the least certain outcome to success: the first that occurs is the exit code. */
 const GRAVITY = ['failed', 'noResult', 'notAccepted', 'refused', 'ok'] as const satisfies readonly ExitReason[];
 
-/** A letter that will not be sent, or would be: of a plan alone. */
+/** A planned letter: refused, or to be published. */
 export function plannedLine(plan: PlannedRedrive): ReportLine {
   const { kind, letter } = plan;
   const name = letterName(letter);
@@ -33,10 +33,10 @@ export function plannedLine(plan: PlannedRedrive): ReportLine {
   return { document: { status: 'would-be-published', topic, key, from, notes }, text, reason: 'ok', problem: null };
 }
 
-/** `refused`: somebody else was first; `not-known`: it may be marked, or published; `not-tried`: it is not marked. */
+/** `refused`: another operator was first; `not-known`: it may be marked or published; `not-tried`: it is not marked. */
 export type UnsentStatus = 'refused' | 'not-known' | 'not-tried';
 
-/** A letter that was not published, as far as is known. @param reason `noResult` where it may be published all the same */
+/** A letter that was not published, as far as we know. @param reason `noResult` if it may have been published */
 export function unsentLine(
   plan: ReadyRedrive,
   status: UnsentStatus,
@@ -48,7 +48,7 @@ export function unsentLine(
   return { document: { status, topic, key, from: fromOf(plan), problem }, text, reason, problem };
 }
 
-/** @param came the result; why none came; null: it was not waited for */
+/** @param came the result; or why none came; null: not awaited */
 export function publishedLine(
   plan: ReadyRedrive,
   { offset, partition }: PublishedAt,
@@ -73,7 +73,7 @@ export function publishedLine(
   };
 }
 
-/** The exit code of all together. */
+/** The overall exit code. */
 export function worstOf(lines: readonly ReportLine[]): ExitReason {
   const reasons = new Set(lines.map(({ reason }) => (reason === 'usage' ? 'refused' : reason)));
   return GRAVITY.find((reason) => reasons.has(reason)) ?? 'ok';
@@ -89,7 +89,7 @@ export function tallyOf(lines: readonly ReportLine[]): string {
     `${published.length} published`,
     ...(perhaps > 0 ? [`${perhaps} perhaps`] : []),
     `${others.length - perhaps} not`,
-    ...(count('notAccepted') > 0 ? [`${count('notAccepted')} ended otherwise than ACCEPTED`] : []),
+    ...(count('notAccepted') > 0 ? [`${count('notAccepted')} did not end ACCEPTED`] : []),
     ...(count('noResult') > 0 ? [`${count('noResult')} without a result in time`] : []),
   ].join(', ');
 }

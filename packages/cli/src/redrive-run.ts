@@ -1,9 +1,9 @@
 /**
- * Redrives planned letters: marks some, publishes them, marks the next, and then waits for the results.
+ * Redrives planned letters in small groups: marks a group, publishes it, continues with the next; then waits for the results.
  *
- * Stages: the results are listened to -> (notes are written and read back -> messages are published), a few at a time ->
- * each result comes, or its time is up -> publisher and subscription are closed. Letters that are marked and could not be
- * published are told as such, and no further ones are marked.
+ * Stages: subscribe to results -> (write notes and read them back -> publish messages), a few at a time -> each result comes,
+ * or its time is up -> close publisher and subscription. If a marked letter cannot be published, the report says so, and no
+ * further letter is marked.
  */
 import { randomUUID } from 'node:crypto';
 import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
@@ -33,18 +33,18 @@ import { publishedLine, unsentLine, type ReportLine, type UnsentStatus } from '.
 
 export interface RunOptions extends PlanOptions {
   readonly operator: string;
-  /** Null: results are not waited for. */
+  /** Null: do not wait for results. */
   readonly awaiting: { readonly settings: ClientSettings; readonly timeoutMs: number } | null;
   readonly isUnmasked: boolean;
 }
 
-/** Letters that are marked before the first of them is published: what a crash leaves marked and unsent. */
+/** Letters marked before the first of them is published. A crash leaves at most this many marked and unsent. */
 const CLAIMED_AT_ONCE = 20;
-/** Headers of the processor about a message that it moved; again they would make the message as old as it was. */
+/** The processor's headers of a moved message. If sent again, they would give the message its old age. */
 const MOVED_HEADERS = 'moved-';
 const BY_ITS_PLACE = 'redrive it by its place with --again-may-pay-twice';
 
-/** @returns in the order of the plans; what fails once the first may be marked is told of each */
+/** @returns in the order of the plans; a failure after the first letter may be marked is reported per letter */
 export async function runRedrives(
   settings: CliSettings,
   plans: readonly ReadyRedrive[],
@@ -76,16 +76,16 @@ export async function runRedrives(
 export interface RedriveParts {
   readonly claim: (plans: readonly ReadyRedrive[]) => Promise<ClaimedBy[]>;
   readonly publisher: Pick<RecordPublisher, 'publish'>;
-  /** Null: results are not waited for. */
+  /** Null: do not wait for results. */
   readonly results: Pick<ResultAwaiter, 'expect'> | null;
   readonly registry: RecordRegistry | null;
   readonly timeoutMs: number;
   readonly isUnmasked: boolean;
 }
 
-/** Never rejects once a letter may be marked. */
+/** Does not reject after a letter may be marked. */
 export async function redriveEach(plans: readonly ReadyRedrive[], parts: RedriveParts): Promise<ReportLine[]> {
-  // Before the first is marked: where the registry does not answer, nothing was sent.
+  // Before the first mark, so that nothing is sent if the registry does not answer.
   const fingerprints: (string | null)[] = [];
   for (const plan of plans) fingerprints.push(await fingerprintOf(parts.registry, plan));
   const lines: Promise<ReportLine>[] = [];
@@ -107,11 +107,11 @@ export async function redriveEach(plans: readonly ReadyRedrive[], parts: Redrive
         const problem = `its message was not published, and the dead letter may be marked (${unclaimed}): see \`dead-letters show ${letterName(plan.letter)}\`; if it is, ${BY_ITS_PLACE}`;
         lines.push(unsent('not-known', problem));
       } else if (earlier === undefined) {
-        lines.push(unsent('not-tried', 'not tried, for an earlier one could not be published; nothing was sent'));
+        lines.push(unsent('not-tried', 'not tried, because an earlier one could not be published; nothing was sent'));
       } else if (earlier !== null) {
         lines.push(unsent('refused', whoWasFirst(plan, earlier)));
       } else if (isBroken) {
-        const problem = `the dead letter is marked as redriven, and its message was not published, for an earlier one could not be: ${BY_ITS_PLACE}`;
+        const problem = `the dead letter is marked as redriven, but its message was not published, because an earlier one could not be: ${BY_ITS_PLACE}`;
         lines.push(unsent('not-known', problem));
       } else {
         const published = await publishOne(plan, fingerprints[first + index] ?? null, parts);
@@ -125,11 +125,11 @@ export async function redriveEach(plans: readonly ReadyRedrive[], parts: Redrive
 
 function whoWasFirst({ letter }: ReadyRedrive, earlier: RedriveNote): string {
   if (notedLetter(earlier) === letterName(letter))
-    return `somebody else was first: it was ${noteText(earlier)}; nothing was sent`;
+    return `another operator was first: it was ${noteText(earlier)}; nothing was sent`;
   return `${otherLetterText(earlier)}. Nothing was sent, though the dead letter is marked as redriven: if it is another payment, ${BY_ITS_PLACE}`;
 }
 
-/** Null: its result is not waited for, it is no command, or it cannot be read here. */
+/** Null: its result is not awaited, it is not a command, or it cannot be read here. */
 async function fingerprintOf(
   registry: RecordRegistry | null,
   { letter, target }: ReadyRedrive,
@@ -142,7 +142,7 @@ async function fingerprintOf(
 
 /**
  * The dead letter is marked already.
- * @param fingerprint of its command; null: its result is known by its id alone
+ * @param fingerprint of its command; null: only the id identifies its result
  */
 async function publishOne(
   plan: ReadyRedrive,
@@ -151,10 +151,10 @@ async function publishOne(
 ): Promise<{ isBroken: boolean; line: Promise<ReportLine> }> {
   const { letter, target } = plan;
   const ownId = letter.headers['ce_id']?.[0]?.toString();
-  // By its id the result is known as that of this message.
+  // Its id identifies this message's result.
   const commandId = ownId ?? randomUUID();
   const named = ownId === undefined ? withHeaders(letter, new Map([['ce_id', commandId]])) : letter;
-  // A decision's answer is a revision or a dead letter, which its own key's story tells.
+  // A decision's answer is a revision or a dead letter; `show` of its key has it.
   const asked = { commandId, timeoutMs, ...(fingerprint === null ? {} : { fingerprint }) };
   const awaited =
     results === null || target.commandType === null
@@ -176,7 +176,7 @@ async function publishOne(
   return { isBroken: false, line: came.then((result) => publishedLine(plan, at, result, isUnmasked)) };
 }
 
-/** The publisher's own advice is for those who publish under their own key. */
+/** The publisher's own advice is for publishers that use their own key. */
 function reasonOf(error: unknown): string {
   return messageOf(error instanceof PublishError ? (error.cause ?? error) : error);
 }

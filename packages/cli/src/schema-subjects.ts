@@ -1,6 +1,6 @@
 /**
- * The registry's subjects of our schemas, `<topic>-value`: looked up, checked and registered, through the
- * Confluent-compatible interface. A deployment step: the processor only looks ids up.
+ * Looks up, checks and registers our schemas' subjects, `<topic>-value`, through the registry's Confluent-compatible
+ * interface. A deployment step: the processor only looks up ids.
  */
 import type { Config } from 'payment-processor-contract/config';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
@@ -21,7 +21,7 @@ export const REGISTRY_SETTING_NAMES = [
   'TOPIC_PREFIX',
 ] as const;
 
-/** Old and new publishers and readers understand one another, in both directions, over all versions. */
+/** All versions of publishers and readers understand one another, in both directions. */
 export const COMPATIBILITY = 'FULL_TRANSITIVE';
 
 export interface SubjectState {
@@ -29,11 +29,11 @@ export interface SubjectState {
   record: string;
   /** Id of our schema, or null if the subject does not have it. */
   schemaId: number | null;
-  /** Level of the subject itself; null if it has none of its own. */
+  /** The subject's own level; null: it has none. */
   compatibility: string | null;
-  /** The subject's latest version, by which many publishers write, where it is not our schema. */
+  /** The subject's latest version, which many publishers use, if it is not our schema. */
   foreignLatest: { version: number; schemaId: number } | null;
-  /** Why our schema cannot be registered beside the subject's versions; empty if it can be, or is. */
+  /** Why our schema is incompatible with the subject's versions; empty: it is compatible or registered. */
   incompatibilities: string[];
 }
 
@@ -47,7 +47,7 @@ export interface Registration {
 /** A registry that hangs must not hold a deployment; a healthy one answers in milliseconds. */
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** What the registry has of each of our subjects. */
+/** The registry's state of each of our subjects. */
 export async function readSubjects(settings: RegistrySettings): Promise<SubjectState[]> {
   const states: SubjectState[] = [];
   for (const { subject, record, body } of ourSubjects(settings)) {
@@ -64,7 +64,7 @@ export async function readSubjects(settings: RegistrySettings): Promise<SubjectS
   return states;
 }
 
-/** What is wrong with a subject and what to do, or null. */
+/** The subject's problem and its remedy, or null. */
 export function subjectProblem(state: SubjectState): string | null {
   const { subject, record } = state;
   if (state.incompatibilities.length > 0) {
@@ -88,8 +88,8 @@ export function subjectProblem(state: SubjectState): string | null {
 }
 
 /**
- * Registers each schema that its subject does not have, with the compatibility level on the subject.
- * @throws CliFailure naming the subject, for the first that the registry refuses
+ * Registers each missing schema, and sets the subject's compatibility level.
+ * @throws CliFailure naming the first subject that the registry refuses
  */
 export async function registerSubjects(settings: RegistrySettings): Promise<Registration[]> {
   const registrations: Registration[] = [];
@@ -111,7 +111,8 @@ function ourSubjects(settings: RegistrySettings): { subject: string; record: str
 }
 
 async function register(settings: RegistrySettings, subject: string, record: string, body: object): Promise<number> {
-  // A registry judges by the level that a subject has: one that has versions gets ours before it is asked. One without takes none.
+  // A registry checks by the subject's own level, so a subject with versions gets ours first. A subject without versions
+  // cannot have one.
   const hasVersions = (await readForeignLatest(settings, subject, record)) !== null;
   if (hasVersions) await requireCompatibility(settings, subject);
   const incompatibilities = await readIncompatibilities(settings, subject, body);
@@ -137,7 +138,7 @@ async function lookUp(settings: RegistrySettings, subject: string, body: object)
   return schemaId;
 }
 
-/** The latest version, unless it is our schema but for documentation and the order of attributes. */
+/** The latest version, unless it equals our schema except for documentation and attribute order. */
 async function readForeignLatest(
   settings: RegistrySettings,
   subject: string,
@@ -154,7 +155,7 @@ async function readForeignLatest(
   return comparable(jsonOf(schema)) === comparable(loadSchema(record)) ? null : { version, schemaId };
 }
 
-/** A schema without what has no meaning for its values. */
+/** A schema without the attributes that do not affect values. */
 function comparable(schema: unknown): string {
   return JSON.stringify(schema, (_name, part: unknown) =>
     typeof part === 'object' && part !== null && !Array.isArray(part)
@@ -167,7 +168,7 @@ function comparable(schema: unknown): string {
   );
 }
 
-/** Text that is no JSON stands for itself. */
+/** Text that is not JSON is returned as it is. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -192,7 +193,7 @@ async function requireCompatibility(settings: RegistrySettings, subject: string)
   if (answer.status !== 200) throw refusal(settings, `setting the compatibility of ${subject}`, answer);
 }
 
-/** Why the registry would refuse this schema beside all versions of the subject; empty for a new subject. */
+/** Why the registry would refuse this schema, checked against all versions; empty for a new subject. */
 async function readIncompatibilities(settings: RegistrySettings, subject: string, body: object): Promise<string[]> {
   const path = `/compatibility/subjects/${encodeURIComponent(subject)}/versions?verbose=true`;
   const answer = await call(settings, 'POST', path, body);
@@ -201,7 +202,7 @@ async function readIncompatibilities(settings: RegistrySettings, subject: string
   if (answer.body['is_compatible'] === true) return [];
   const messages = answer.body['messages'];
   const texts = Array.isArray(messages) ? messages.filter((message) => typeof message === 'string') : [];
-  return texts.length > 0 ? texts : ['the registry does not say why'];
+  return texts.length > 0 ? texts : ['the registry gave no reason'];
 }
 
 async function call(
@@ -223,10 +224,10 @@ async function call(
 }
 
 function refusal(settings: RegistrySettings, step: string, { body, status }: RegistryAnswer): CliFailure {
-  const told = body['message'];
+  const message = body['message'];
   const hint = 'check that SCHEMA_REGISTRY_URL is the base of a Confluent-compatible interface';
   return new CliFailure(
     'failed',
-    `${step} at ${settings.SCHEMA_REGISTRY_URL} was answered with ${status}${typeof told === 'string' ? ` (${told})` : ''}: ${hint}`,
+    `${step} at ${settings.SCHEMA_REGISTRY_URL} was answered with ${status}${typeof message === 'string' ? ` (${message})` : ''}: ${hint}`,
   );
 }

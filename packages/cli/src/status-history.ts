@@ -9,18 +9,18 @@ import { inOrder } from './in-order.ts';
 import { heldText, readHeldBack } from './lag.ts';
 import type { Output } from './output.ts';
 
-/** Of a transaction or of a quote; or one that cannot be read. */
+/** Of a transaction or a quote; or unreadable. */
 export type StatusEvent = Exclude<PaymentEvent, { kind: 'result' }>;
 
 export interface StatusHistory {
   /** Oldest first, each once. */
   readonly events: readonly StatusEvent[];
-  /** What an open transaction hides, in sentences. */
+  /** Sentences about records that an open transaction hides. */
   readonly hidden: readonly string[];
 }
 
 /**
- * The changes that were published about a payment.
+ * Reads the published changes of a payment.
  * @param id of its transaction or of its quote
  * @throws the Kafka client's error; an Error naming the topics that do not exist
  */
@@ -42,7 +42,7 @@ export async function readStatusHistory(settings: ClientSettings, id: string, ou
   const others: StatusEvent[] = [];
   if (transactions.length > 0) {
     const quoteId = transactions.findLast(({ value }) => value.quoteId !== null)?.value.quoteId ?? null;
-    // A service that does not name the quote on a transaction: the quote names the transaction.
+    // If the service does not name the quote on the transaction, the quote names the transaction.
     const isItsQuote = (event: StatusEvent): boolean =>
       event.kind === 'quote-status' && event.value.transactionId === id;
     others.push(...(await read(['quote-status'], quoteId, isItsQuote)));
@@ -74,7 +74,7 @@ async function readChanges(
     },
   });
   try {
-    // No signal ends it early: a part must not be taken for the whole.
+    // No signal stops it early: a partial list must not look complete.
     await subscription.ended;
   } finally {
     await subscription.close();
@@ -82,7 +82,7 @@ async function readChanges(
   return events;
 }
 
-/** When a change was observed, ms since 1970; when one was written that cannot be read. */
+/** When a change was observed, ms since 1970; for an unreadable one, when it was written. */
 export function observedMs(event: StatusEvent): number {
   return event.kind === 'unreadable' ? event.timestampMs : Number(event.value.observedAt);
 }

@@ -1,4 +1,4 @@
-/** Topics as the commands read them: from the beginning to the end that they have now. */
+/** Reads topics for the commands: from the beginning to the present end. */
 import { openTopicReader, type TopicReaderOptions } from 'payment-processor-client/internal/kafka/topic-reader';
 import { cliKafka, type CliSettings } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -7,14 +7,14 @@ import { heldText, readHeldBack } from './lag.ts';
 type Reading = Pick<TopicReaderOptions, 'topics' | 'laneOfKey' | 'newest' | 'onRecord'> & {
   /** Only records with this timestamp or a later one, ms since 1970. */
   readonly sinceMs?: number;
-  /** Told of what `newest` left out, in sentences. */
+  /** Called with sentences about records that `newest` skipped. */
   readonly onCut?: (cut: string) => void;
 };
 
 /**
- * No signal ends it early: operators decide on what is read, so a part must not be taken for the whole.
- * @returns what an open transaction hides from it, in sentences
- * @throws the Kafka client's error; an Error naming the topics that do not exist; what `onRecord` throws
+ * No signal stops it early: operators decide by the records, so a partial reading must not look complete.
+ * @returns sentences about records that an open transaction hides
+ * @throws the Kafka client's error; an Error naming the topics that do not exist; errors of `onRecord`
  */
 export async function readTopics(
   settings: CliSettings,
@@ -35,9 +35,10 @@ export async function readTopics(
 }
 
 /**
- * A limit of time. The reading goes on behind the caller's back when its time is up: for processes that end soon.
- * @param reading gives what it did not read, in sentences
- * @returns that, or what was not read in time; none: all was read
+ * Limits a reading's time. After the limit the reading continues in the background, so use it only in processes that end
+ * soon.
+ * @param reading resolves to sentences about unread records
+ * @returns those, or a sentence about the time limit; none: all was read
  */
 export async function within(
   forMs: number,
@@ -54,12 +55,12 @@ export async function within(
   }
 }
 
-/** For those who list: what they listed may not be all, and an empty list says nothing. @throws CliFailure */
+/** For lists: the list may be incomplete, and an empty one proves nothing. @throws CliFailure */
 export function requireAllRead(cuts: readonly string[]): void {
   if (cuts.length > 0) throw new CliFailure('failed', cuts.map((cut) => `not read: ${cut}`).join('\n'));
 }
 
-/** For those who publish by what they read. @throws CliFailure */
+/** For commands that read before they publish. @throws CliFailure */
 export function requireNothingHidden(hidden: readonly string[]): void {
   if (hidden.length > 0) throw new CliFailure('failed', `not read: ${hidden.join('; ')}; nothing was sent`);
 }

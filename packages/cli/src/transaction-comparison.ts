@@ -1,4 +1,7 @@
-/** A transaction of the service beside the command that an operator decides on: what agrees, differs, or cannot be compared. Pure. */
+/**
+ * Compares a transaction of the service with the command under decision: which fields agree, differ, or cannot be compared.
+ * Pure.
+ */
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { keptFields } from '../../../src/ledger/kept-fields.ts';
 import { OPERATIONS } from '../../../src/ledger/operations.ts';
@@ -6,19 +9,19 @@ import { otherField } from 'payment-processor-contract/command-fields/field-shap
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import type { Transaction } from 'payment-processor-contract/types';
 
-/** By how much the service's clock may be behind ours. */
+/** How far the service's clock may be behind ours. */
 export const CLOCK_DIFFERENCE_MS_MAX = 600_000;
 
 const STATUS = 'status';
 
 export interface Comparison {
-  /** Names of what both say alike. */
+  /** Names of fields that agree. */
   readonly agreeing: readonly string[];
-  /** Something of it tells the payment from others: a status does not. */
+  /** At least one agreeing field identifies the payment; a status does not. */
   readonly isAlike: boolean;
-  /** In words. */
+  /** Differences in words. */
   readonly differing: readonly string[];
-  /** Names of what one of them does not say, and which. */
+  /** Fields that one side lacks, and which side. */
   readonly open: readonly string[];
 }
 
@@ -39,20 +42,23 @@ export function compared(transaction: Transaction, entry: Entry): Comparison {
 }
 
 /**
- * When the first call that may have taken effect was sent, or earlier. Of calls that were turned away, and it need not have been
- * the service that did, nobody noted when; not before the command was published.
+ * The earliest possible time of the first call that may have taken effect. The ledger does not record when refused calls were
+ * sent, and a proxy may have refused them. So the bound is then the command's publication.
  */
 export function sentMsOf({ firstSentMs, origin, turnedAway }: Entry): number {
   if (firstSentMs === null) return origin.timestampMs;
   return turnedAway > 0 ? Math.min(firstSentMs, origin.timestampMs) : firstSentMs;
 }
 
-/** Whether the command's call makes a transaction of its own. */
+/** Whether the command's own call creates a transaction. */
 export function isMadeByCall({ commandType }: Pick<Entry, 'commandType'>): boolean {
   return ['create-quote', 'transfer-in', 'simulate-uma-receive'].includes(commandType);
 }
 
-/** A transaction that the command's own call makes is no older than that call; that of a quote is, where its execution waited. */
+/**
+ * A transaction that the command's own call creates is not older than that call. A quote's transaction may be, if its
+ * execution waited.
+ */
 function tooEarly({ createdAt }: Transaction, entry: Entry): string[] {
   const sentMs = sentMsOf(entry);
   const isOlder = entry.quoted !== null || !isMadeByCall(entry);
@@ -61,7 +67,7 @@ function tooEarly({ createdAt }: Transaction, entry: Entry): string[] {
 }
 
 type Said = string | bigint | null;
-/** Its name, as the command or its quote says it, as the transaction says it. */
+/** Name, value in the command or its quote, value in the transaction. */
 type Comparable = readonly [what: string, asked: Said, found: Said];
 
 function comparableOf(entry: Entry, transaction: Transaction): Comparable[] {
@@ -114,7 +120,7 @@ function comparableOf(entry: Entry, transaction: Transaction): Comparable[] {
 
 const EXECUTED = 'that of an executed quote';
 
-/** A quote has its transaction before it is executed: that there is one says nothing of the execution. */
+/** A quote has its transaction before it is executed, so a transaction does not prove the execution. */
 function executionStatus(transaction: Transaction): Comparable {
   const isExecuted = OPERATIONS['execute-quote'].lookUp?.finding(transaction) === 'EXECUTED';
   return [STATUS, EXECUTED, isExecuted ? EXECUTED : transaction.status];
@@ -142,7 +148,7 @@ function idOf(party: Party | null | undefined): string | null {
   return party?.accountId ?? (typeof umaAddress === 'string' ? umaAddress : null);
 }
 
-/** Nothing is paid with 0: an amount that is not known yet. */
+/** 0 means an amount that is not known yet: no payment is 0. */
 function receivedAmount(asked: bigint | null, { receivedAmount: shown }: Transaction): Comparable {
   const amount = shown?.amount ?? null;
   return ['received amount', asked, amount === 0n ? null : amount];

@@ -1,6 +1,6 @@
 /**
- * Whether a transaction is another command's already, or may turn out to be: one with the same accounts and amount, of about the
- * same time, fits a command as well as its own would.
+ * Whether a transaction belongs, or may belong, to another command. A transaction with the same accounts and amount from the
+ * same time fits a command as well as its own.
  */
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import { possibleEffectOf } from '../../../src/ledger/effect.ts';
@@ -16,17 +16,17 @@ import { within } from './topic-reading.ts';
 import { compared, isMadeByCall, sentMsOf } from './transaction-comparison.ts';
 
 const READ_FOR_MS = 120_000;
-/** What names a transaction was written after it was made; clocks may differ by less than this. */
+/** Records that name a transaction were written after it was made; clocks differ by less than this. */
 const LOOK_BEFORE_MS = 3_600_000;
 
 export interface FoundOwners extends FoundKeys {
-  /** Of other commands that may have made the transaction, as far as anybody knows yet. */
+  /** Entries of other commands that may have made the transaction. */
   readonly rivals: readonly Entry[];
 }
 
 /**
- * @param transaction as the service shows it; null: it was not seen
- * @param entry of the command that is decided
+ * @param transaction as the service shows it; null: not found
+ * @param entry of the command under decision
  * @throws the Kafka client's error; an Error naming the topics that do not exist; CliFailure for another release's ledger
  */
 export async function lookForOwners(
@@ -61,13 +61,15 @@ export async function lookForOwners(
   });
 }
 
-/** A result UNKNOWN is never forgotten, and may be older than what the results of others tell. */
+/** An UNKNOWN result is never forgotten, and may be older than the kept results of other commands. */
 export function goneText(sentMs: number, nowMs: number): string[] {
   if (nowMs - sentMs < OUTPUT_RETENTION_MS) return [];
   return [`results of ${isoOf(sentMs)}: they are kept for 30 days, unless set otherwise`];
 }
 
-/** Whether the entry is of another command, which fits the transaction, and had a call at its time of which nobody knows what it did. */
+/**
+ * Whether the entry belongs to another command that fits the transaction and made a call with unknown effect at that time.
+ */
 export function mayHaveMade(entry: Entry, key: string, transaction: Transaction): boolean {
   const { lastEndedMs, phase } = entry;
   if (entry.key === key || !isMadeByCall(entry)) return false;
@@ -79,7 +81,7 @@ export function mayHaveMade(entry: Entry, key: string, transaction: Transaction)
   return isOpen && fits(compared(transaction, entry));
 }
 
-/** @param found the keys whose result or entry names the transaction, and commands that may have made it */
+/** @param found keys whose result or entry names the transaction, and commands that may have made it */
 export function ownersInWords(transactionId: string, key: string, { cuts, keys, rivals }: FoundOwners): Saying {
   const others = keys.filter((other) => other !== key);
   const what = `transaction ${transactionId}`;

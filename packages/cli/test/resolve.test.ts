@@ -136,7 +136,7 @@ describe('resolve', () => {
     expect(stack().journal.results('looked-at')).toHaveLength(1);
     const decided = await decide({}, 'Transaction:5', '--unverified');
     expect(decided).toMatchObject({ code: 0, documents: [{ value: { outcome: 'ACCEPTED' } }] });
-    expect(decided.stderr).toMatch(/warning: .*Transaction:5.*all the same/);
+    expect(decided.stderr).toMatch(/warning: .*Transaction:5.*decided anyway/);
   });
 
   test('takes the transaction of another command for none of this one, though it fits', async () => {
@@ -243,7 +243,7 @@ describe('resolve', () => {
     [
       'a flag that has nothing to be about',
       ['key', '--decision', 'RETRY', '--reason', 'x', '--unverified'],
-      /NOT_EXECUTED alone/,
+      /--unverified requires/,
     ],
     ['a key with a blank', ['a key', '--decision', 'RETRY', '--reason', 'x'], /key/],
     ['revision 0', ['key', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '0'], /whole number/],

@@ -192,7 +192,7 @@ describe('show KEY', () => {
     const run = await show('unseen');
     await end();
     expect(run).toMatchObject({ code: 1, stdout: '' });
-    expect(run.stderr).toMatch(/nothing of unseen was found in what was read.*\n {2}not read: 2 messages of /);
+    expect(run.stderr).toMatch(/nothing of unseen was found in the records read.*\n {2}not read: 2 messages of /);
     await stack().journal.result('unseen');
   });
 

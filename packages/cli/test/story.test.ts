@@ -4,7 +4,7 @@ import { showEach } from '../src/commands/show.ts';
 import { CliFailure } from '../src/exit-codes.ts';
 import { inOrder } from '../src/in-order.ts';
 import { observedMs, type StatusEvent } from '../src/status-history.ts';
-import { nobodysText, unreadChanges } from '../src/story/find-keys.ts';
+import { noCommandText, unreadChanges } from '../src/story/find-keys.ts';
 import { storyDocument, storyText } from '../src/story/story-output.ts';
 import { isOfMessage, keepSome, type Story } from '../src/story/story.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
@@ -199,8 +199,8 @@ test('of a ledger that was not read to its end it is not said that it lacks the 
 });
 
 test('that a payment is of no command is not said where its status changes cannot be read', () => {
-  expect(nobodysText(ID, unreadChanges([change('COMPLETED', 1n)]))).toBe(
-    `no command names ${ID}, in what is kept: it was seen by polling alone, or its command waits to be admitted or is forgotten`,
+  expect(noCommandText(ID, unreadChanges([change('COMPLETED', 1n)]))).toBe(
+    `no command in the kept records names ${ID}: it was seen by polling alone, or its command waits to be admitted or is forgotten`,
   );
-  expect(nobodysText(ID, unreadChanges([unreadable(1n)]))).toBe(`no command names ${ID}, in what was read`);
+  expect(noCommandText(ID, unreadChanges([unreadable(1n)]))).toBe(`no command in the records read names ${ID}`);
 });

@@ -70,7 +70,7 @@ test('what cannot be read of something that is published does not take it back',
   await expect(oncePublished('it is written', Promise.reject(refused))).rejects.toBe(refused);
   await expect(oncePublished('it is written', Promise.reject(new Error('no broker')))).rejects.toMatchObject({
     reason: 'noResult',
-    message: 'it is written, and what becomes of it cannot be read: no broker',
+    message: 'it is written, but its outcome cannot be read: no broker',
   });
 });
 

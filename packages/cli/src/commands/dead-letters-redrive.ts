@@ -14,12 +14,12 @@ import { letterName, noteText, readNotes, whomToAsk } from '../redrive-notes.ts'
 import { confirm, operatorName } from '../operator.ts';
 import { requireNothingHidden } from '../topic-reading.ts';
 
-/** A batch has no message of its own to be sent again. */
+/** A batch is not a message that could be sent again. */
 const REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'INVALID_KEY', 'TOO_LARGE', 'SET_ASIDE', 'REFUSED_DECISION'] as const;
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1_000;
 const AWAIT_DEFAULT = '60s';
-/** Headers of the processor's own; a message that had them would be taken for what it is not. */
+/** The processor's own headers; a message that sets them would be misread. */
 const OWN_HEADERS = /^(dlq-|moved-)/i;
 const HEADERS_MAX = 20;
 
@@ -61,7 +61,7 @@ export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
       header,
       new Map(),
     )
-    .option('--await', 'wait for the results of what was redriven, and print them', false)
+    .option('--await', 'wait for the results of the redriven messages, and print them', false)
     .addOption(durationOption('--await-for <duration>', 'longest wait for each result', AWAIT_DEFAULT))
     .option('--dry-run', 'say what would be done; mark and send nothing', false)
     .option('--unmasked', 'show account numbers and personal data in results as they are', false)
@@ -74,15 +74,15 @@ export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
     .option('--yes', 'do not ask; required where there is no terminal to ask at', false)
     .details(
       `
-What will happen is said first. A key that has the result of a message that was not read (INVALID, or FAILED where it was set
-aside) keeps it: such a message needs a new key (--key, --key-suffix).
-With --reason each letter is left out, with its reason, whose own key has any other answer than those, may have had one that
-the ledger has forgotten since, or is that of another letter of the run: it may be the same payment. Nothing can tell whether a publisher has sent it again under a key of
-its choice meanwhile: ask first.
-Without a terminal and without --yes nothing is sent, and the exit code is 8. The dead letters stay, each with a note
-of who redrove it and as which key; a second time is refused with 7, unless --again-may-pay-twice is given.
+It first says what it will do. A key keeps the result of a message that was not read (INVALID, or FAILED if it was set
+aside), so such a message needs a new key (--key, --key-suffix).
+With --reason it leaves out letters that may be the same payment, and says why: the letter's own key has another result, may
+have had one that the ledger has forgotten, or belongs to another letter of the run. Only the publisher knows whether it has
+sent the payment again under another key: ask first.
+Without a terminal and without --yes it sends nothing, and the exit code is 8. The dead letters stay, each with a note
+of who redrove it and under which key. A second redrive is refused with 7, unless --again-may-pay-twice is given.
 Exits with 0 when all were published (with --await: and ACCEPTED), 4 when one ended otherwise, 5 when no result came in
-time or one may be published all the same, 7 when one was left out.
+time or one may have been published anyway, 7 when one was left out.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX, LEDGER_RETENTION; with --await SCHEMA_REGISTRY_URL as well.
 
 Examples:
@@ -184,7 +184,7 @@ async function redriveMany(
   const tally = tallyOf([...lines, ...refused]);
   output.note(tally);
   const worst = worstOf([...lines, ...refused]);
-  if (worst !== 'ok') throw new CliFailure(worst, `not all came to what it should: ${tally}`);
+  if (worst !== 'ok') throw new CliFailure(worst, `not all succeeded: ${tally}`);
 }
 
 function show(output: Output, { document, text }: ReportLine): void {

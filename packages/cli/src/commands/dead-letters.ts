@@ -1,6 +1,6 @@
 /**
- * `dead-letters list`, `show` and `acknowledge`: messages that could not be processed. An acknowledgement says that a person
- * has handled them otherwise.
+ * `dead-letters list`, `show` and `acknowledge`: messages that could not be processed. An acknowledgement records that a
+ * person has handled them otherwise.
  */
 import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
@@ -41,8 +41,8 @@ function addList(deadLetters: CliCommand): void {
   deadLetters
     .command('list')
     .description('list the dead letters, oldest first by lane; their values are not printed')
-    .addOption(new Option('--reason <reason>', 'those with this reason alone').choices(REASONS))
-    .option('--open', 'those alone that nobody redrove or acknowledged', false)
+    .addOption(new Option('--reason <reason>', 'only those with this reason').choices(REASONS))
+    .option('--open', 'only those that nobody redrove or acknowledged', false)
     .details(
       `
 Settings: KAFKA_BROKERS, TOPIC_PREFIX.
@@ -98,9 +98,9 @@ Examples:
 function addAcknowledge(deadLetters: CliCommand): void {
   deadLetters
     .command('acknowledge')
-    .description('mark dead letters as handled: page, doctor and alert count them no more; nothing is published')
+    .description('mark dead letters as handled: page, doctor and alert no longer count them; nothing is published')
     .argument('<places...>', PLACE_HELP)
-    .addOption(new Option('--because <text>', 'what was done about them; kept with them').makeOptionMandatory())
+    .addOption(new Option('--because <text>', 'how they were handled; kept with them').makeOptionMandatory())
     .option('--operator <name>', 'who acknowledges; else PAYMENTS_OPERATOR or the system user')
     .details(
       `
@@ -112,7 +112,7 @@ Examples:
     )
     .runs(async (output, places: string[], flags: { because: string; operator?: string }) => {
       const operator = operatorName(flags.operator);
-      if (flags.because.trim() === '') throw new CliFailure('usage', '--because must say what was done');
+      if (flags.because.trim() === '') throw new CliFailure('usage', '--because must say how they were handled');
       const settings = requireSettings(CLI_SETTING_NAMES);
       const { hidden, notes } = await readNotes(settings);
       requireNothingHidden(hidden);

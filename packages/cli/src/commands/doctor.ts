@@ -1,4 +1,4 @@
-/** `doctor`: checks all that the processor needs and says what to do about what is amiss. Changes nothing. */
+/** `doctor`: checks everything that the processor needs, and names a remedy for each problem. Changes nothing. */
 import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { readConfig, SETTINGS } from 'payment-processor-contract/config';
@@ -20,10 +20,10 @@ export function addDoctorCommand(program: CliCommand): void {
     .addOption(new Option('--role <role>', 'whose rights, of docs/rights.md').choices(ROLE_NAMES).default('processor'))
     .details(
       `
-Each check is ok, a problem with what to do, or not checked with the reason. Nothing is changed and no command is sent;
-the payment service is asked for one page of transactions. It takes some seconds, at most about a minute.
+Each check is ok, a problem with its remedy, or not checked with the reason. It changes nothing and sends no command;
+it reads one page of transactions from the payment service. It takes some seconds, at most about a minute.
 A result that is UNKNOWN and a dead letter that nobody redrove are problems: they wait for a person.
-The settings are those of the processor: run it with the same environment. With --rights those of whoever has the role:
+The settings are those of the processor: run it with the same environment. With --rights use the credentials of the role:
 each right that Kafka does not allow them is a problem, with the command that grants it.
 Exits with 6 when there is a problem, with 0 when there is none.
 
@@ -42,7 +42,7 @@ Examples:
 }
 
 async function checkAll(): Promise<Finding[]> {
-  // No other command needs what it loads.
+  // Loaded lazily: no other command needs these modules.
   const { checkPaymentService, checkProcessor, checkRegistry } = await import('../doctor/service-checks.ts');
   const parts = await Promise.all([checkKafka(), checkRegistry(), checkPaymentService(), checkProcessor()]);
   return [...checkSettings().map((said) => ({ check: 'settings' as const, ...said })), ...parts.flat()];

@@ -1,4 +1,4 @@
-/** `hold` and `release`: no call of these commands begins, from now on; they may begin again. */
+/** `hold` and `release`: stop new calls of command types in all processors, and allow them again. */
 import { Argument } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { isInForce, ORDER_TEXT_MAX, type HoldOrder } from '../../../../src/ledger/holds.ts';
@@ -19,14 +19,14 @@ interface OrderFlags {
 }
 
 export function addHoldCommands(program: CliCommand): void {
-  orderCommand(program, 'hold', 'stop payments: no call of these types begins any more, in any processor')
+  orderCommand(program, 'hold', 'stop payments: no processor begins a call of these types')
     .requiredOption('--reason <text>', 'why; kept with the hold')
     .option('--until <instant>', 'when the hold ends by itself, ISO 8601 with a zone', instant).details(`
-Without a type all are held. Once it exits with 0 no call of these types begins, in any member of the group, until they are
-released or --until has passed: the owner of each lane has confirmed it. Commands wait in Kafka and still expire at their own age; calls that
-were under way end, and are committed; look-ups go on. A hold of execute-quote holds quotes that lead to an execution, too.
-A later hold of a type takes the place of an earlier one. It needs no schema registry.
-Exits with 5 when a lane has not confirmed in time: the hold is written then, and in force where it was confirmed.
+Without a type all are held. Once it exits with 0, each lane's owner has confirmed the hold: no member of the group begins a call
+of these types until they are released or --until has passed. Commands wait in Kafka and still expire at their own age. Calls
+under way end, and their results are committed; look-ups continue. A hold of execute-quote also holds quotes that lead to an
+execution. A later hold of a type replaces an earlier one. It needs no schema registry.
+Exits with 5 when a lane has not confirmed in time: the hold is then written, and in force in the lanes that confirmed.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
@@ -68,12 +68,12 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       const calls = name === 'hold' ? 'calls of it may still begin there' : 'it may still be held there';
       throw new CliFailure(
         'noResult',
-        `the ${name} is written to every lane, and not confirmed within ${flags.waitFor} ms by ${whom}. Until then ${calls}. Give it again to wait on`,
+        `the ${name} is written to every lane, and not confirmed within ${flags.waitFor} ms by ${whom}. Until then ${calls}. Repeat the command to continue waiting`,
       );
     });
 }
 
-/** @param nowMs once it is confirmed: its end may have passed meanwhile, or by every clock but the operator's */
+/** @param nowMs after the confirmation: the hold's end may have passed meanwhile, or by the brokers' clock only */
 function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: number): string {
   const types = order.commandTypes.length === 0 ? 'any type' : order.commandTypes.join(', ');
   const confirmed = `all ${lanes} lanes have confirmed`;

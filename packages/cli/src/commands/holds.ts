@@ -1,4 +1,4 @@
-/** `holds`: what operators held and released: who, why, from when and until when. */
+/** `holds`: lists operators' holds and releases: who, why, from when and until when. */
 import type { CliCommand } from '../cli-command.ts';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { inForceText, readOrders, type AuditedOrder } from '../hold-audit.ts';
@@ -7,11 +7,11 @@ import { requireAllRead } from '../topic-reading.ts';
 export function addHoldsCommand(program: CliCommand): void {
   program
     .command('holds')
-    .description('list what operators held and released, oldest first: who, why, from when, until when')
+    .description("list operators' holds and releases, oldest first: who, why, from when, until when")
     .details(
       `
-Read from the topic of the orders, which keeps all of them. Whether each lane has confirmed an order, \`hold\` and \`release\`
-say, and the page of any processor.
+It reads the topic of the orders, which keeps all of them. \`hold\`, \`release\` and the page of any processor show whether each
+lane has confirmed an order.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
 Examples:

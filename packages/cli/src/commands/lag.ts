@@ -1,4 +1,4 @@
-/** `lag`: what the processor has not admitted yet, by command topic and lane. */
+/** `lag`: commands that the processor has not admitted yet, by topic and lane. */
 import type { CliCommand } from '../cli-command.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_SETTING_NAMES, cliKafka, requireSettings } from '../context.ts';
@@ -16,7 +16,7 @@ export function addLagCommand(program: CliCommand): void {
       `
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX. Commands that are admitted and unfinished are not lag:
 the processor's own page and metrics count them by state. The last column is the age of the oldest command that waits.
-Lag counts up to the last committed record: what a publisher's open transaction hides is in no lag, and said apart.
+Lag counts up to the last committed record: messages behind a publisher's open transaction do not count, and are listed separately.
 
 Examples:
   $ npm run cli -- lag

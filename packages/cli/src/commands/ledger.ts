@@ -1,4 +1,4 @@
-/** `ledger show KEY`: what the ledger holds of one command, as far back as compaction left it. */
+/** `ledger show KEY`: the ledger records of one command that compaction has not removed. */
 import type { CliCommand } from '../cli-command.ts';
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { keyProblem } from 'payment-processor-contract/keys';

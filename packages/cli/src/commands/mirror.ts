@@ -1,8 +1,8 @@
 /**
  * `mirror`: copies results and status events as JSON into topics of their own, for readers without a schema registry.
  *
- * An event is written before its offset is committed: after a crash it may come a second time, with the same `ce_id`, and
- * none is left out. Order is kept within a partition.
+ * It writes an event before it commits the offset: after a crash an event may come twice, with the same `ce_id`, but none is
+ * missing. Order is kept within a partition.
  */
 import type { CliCommand } from '../cli-command.ts';
 import { STREAMS, type PaymentEvent } from 'payment-processor-client/internal/events';
@@ -33,7 +33,7 @@ Examples:
       const topics = jsonTopics(settings.TOPIC_PREFIX);
       const records = await RecordPublisher.connect(cliKafka(settings), topics, CLI_RETRY);
       try {
-        // One that is not there is told now, not at its first event.
+        // Reports a missing topic now, not at its first event.
         for (const topic of topics) records.partitionCount(topic);
         const subscription = await subscribe(settings, {
           streams: STREAMS,
@@ -61,7 +61,7 @@ function jsonTopics(prefix: string): string[] {
   return [results, transactionStatusChanged, quoteStatusChanged].map(jsonCopyOf);
 }
 
-/** What cannot be read is passed on as it is, and says so: nothing is left out. */
+/** Copies an unreadable event unchanged and marks it, so that none is missing. */
 function jsonRecordOf(event: PaymentEvent): KeyedRecord {
   const record = { topic: jsonCopyOf(event.topic), key: Buffer.from(event.key) };
   if (event.kind === 'unreadable') {

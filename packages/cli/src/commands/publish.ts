@@ -1,4 +1,4 @@
-/** `publish TYPE`: one command onto its topic, and with `--await` its result. */
+/** `publish TYPE`: publishes one command, and with `--await` waits for its result. */
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -98,7 +98,7 @@ Examples:
     });
 }
 
-/** @returns what ended the wait; where no result came, with the transaction that hides the command */
+/** @returns the error that ended the wait; without a result, it names the transaction that hides the command */
 async function withWhatHidesIt(
   settings: ClientSettings,
   { offset, partition, topic }: PublishedCommand,
@@ -121,7 +121,7 @@ async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue
     } catch (error) {
       throw new CliFailure('usage', `the file of --value-file cannot be read: ${(error as Error).message}`);
     }
-    // What is replaced would be paid as another text.
+    // Replaced characters would be paid as another text.
     if (!isUtf8(bytes)) throw unsent('usage', `${from} is not UTF-8`);
     text = bytes.toString('utf8');
   }

@@ -24,7 +24,7 @@ const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 type DecisionName = (typeof DECISIONS)[number];
 
 const REPLY_DEFAULT = '60s';
-/** What the processor takes. */
+/** The processor's limits. */
 const TEXT_MAX = 2_000;
 const REVISION_MAX = 2 ** 31 - 1;
 
@@ -45,9 +45,7 @@ export function addResolveCommand(program: CliCommand): void {
     .description("decide on a command's result, after looking the payment up at the service; makes the next revision")
     .argument('<key>', "the command's key")
     .addOption(
-      new Option('--decision <decision>', 'what an operator found out, or wants')
-        .choices(DECISIONS)
-        .makeOptionMandatory(),
+      new Option('--decision <decision>', "the operator's finding or request").choices(DECISIONS).makeOptionMandatory(),
     )
     .requiredOption('--reason <text>', 'why; kept with the decision')
     .option('--operator <name>', 'who decides; else PAYMENTS_OPERATOR or the system user')
@@ -68,21 +66,21 @@ export function addResolveCommand(program: CliCommand): void {
       `
   EXECUTED      the service executed it; UNKNOWN becomes ACCEPTED
   NOT_EXECUTED  the service did not execute it; UNKNOWN becomes EXPIRED
-  RETRY         run it again; after UNKNOWN, INVALID, EXPIRED and FAILED. On UNKNOWN it proves nothing: what is in doubt
-                is settled first, and where nothing can settle it the result is UNKNOWN again, without a call
+  RETRY         run it again; after UNKNOWN, INVALID, EXPIRED and FAILED. On UNKNOWN it proves nothing: the processor
+                settles the doubt first; if it cannot, the result is UNKNOWN again, without a call
 
-With EXECUTED and NOT_EXECUTED the transaction that the command names is looked at in the service first, where API_BASE_URL,
-API_TOKEN_ID and API_CLIENT_SECRET are set. NOT_EXECUTED is not published where it shows that the command was executed.
-With --transaction-id that transaction is looked at instead, which needs those settings. What of it was compared with the
-command, and what could not be, is said. The decision is not published (exit code 7), unless --unverified is given, where
-- it is not there, or could not be looked at;
-- its accounts, amount, quote or time are not the command's, or nothing of it can be compared;
-- its status is not that of an executed quote where one was to be executed;
-- others that the service lists for the time of the command's calls fit as well;
-- another command has it already, or may have made it.
-The present result is shown first. A decision on a revision that is not the present one any more is refused.
-At a terminal it is asked whether to go on, unless --yes is given; elsewhere nothing is asked. Where nothing is asked and somebody
-decided on the key before, --expected-revision must say that their result is meant.
+For EXECUTED and NOT_EXECUTED it first looks the command's transaction up at the service, if API_BASE_URL, API_TOKEN_ID and
+API_CLIENT_SECRET are set. It does not publish NOT_EXECUTED if that transaction shows an execution.
+With --transaction-id it looks up that transaction instead, which requires those settings. It prints which fields it compared
+with the command, and which it could not. It refuses to publish the decision (exit code 7), unless --unverified is given, if
+- the transaction does not exist, or could not be looked up;
+- its accounts, amount, quote or time differ from the command's, or nothing can be compared;
+- its status is not that of an executed quote, although one was to be executed;
+- other transactions from the time of the command's calls fit as well;
+- it belongs to another command, or may do so.
+It shows the current result first. The processor refuses a decision on a revision that is no longer the current one.
+At a terminal it asks for confirmation, unless --yes is given; without a terminal it does not ask. If it does not ask and an
+operator has decided on the key before, --expected-revision must name the current revision.
 Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,
 4 when the retried command ended otherwise, 5 when no reply came in time, 7 when the decision was refused.
 Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX, and the API_ ones above.
@@ -115,15 +113,15 @@ Examples:
     });
 }
 
-/** @returns who decides */
+/** @returns the operator's name */
 function checkFlags(key: string, flags: ResolveFlags): string {
   const problem = keyProblem(key);
   if (problem !== null) throw new CliFailure('usage', problem);
   if (flags.transactionId !== undefined && flags.decision !== 'EXECUTED') {
-    throw unsent('usage', '--transaction-id goes with --decision EXECUTED alone');
+    throw unsent('usage', '--transaction-id requires --decision EXECUTED');
   }
   if (flags.unverified && flags.decision === 'RETRY') {
-    throw unsent('usage', '--unverified goes with --decision EXECUTED or NOT_EXECUTED alone');
+    throw unsent('usage', '--unverified requires --decision EXECUTED or NOT_EXECUTED');
   }
   const operator = operatorName(flags.operator);
   checkTexts({ reason: flags.reason, operator, 'transaction-id': flags.transactionId ?? 'none' }, TEXT_MAX);
@@ -131,8 +129,8 @@ function checkFlags(key: string, flags: ResolveFlags): string {
 }
 
 /**
- * Whoever is not asked beneath the present result may have seen an earlier one, and a colleague has decided on it: after
- * NOT_EXECUTED a RETRY is a call anew, which on the UNKNOWN before it would have proven nothing.
+ * An operator who is not asked may have seen an earlier result, on which a colleague has decided since. After NOT_EXECUTED a
+ * RETRY is a new call; on the previous UNKNOWN it would only have settled the doubt.
  */
 function requireRevision({ audit, revision }: Entry, { expectedRevision, yes }: ResolveFlags): void {
   if (revision === 1 || expectedRevision !== undefined || (!yes && canAsk())) return;
@@ -142,7 +140,7 @@ function requireRevision({ audit, revision }: Entry, { expectedRevision, yes }: 
   );
 }
 
-/** The result that the ledger has of the key; the ledger is what the processor judges a decision by. */
+/** The key's result in the ledger, by which the processor judges a decision. */
 async function presentResult(settings: ClientSettings, key: string): Promise<{ entry: Entry; result: CommandResult }> {
   const entry = await readEntry(settings, key);
   if (entry === null) {
@@ -166,8 +164,8 @@ async function presentResult(settings: ClientSettings, key: string): Promise<{ e
 }
 
 /**
- * @returns what the service says of the transaction that was found, or else of the one that the command names; and of what was
- * found, whether another command has it
+ * @returns the service's state of the operator's transaction, or else of the one that the command names; and whether
+ *   the operator's transaction belongs to another command
  */
 async function verify(
   settings: ClientSettings,
@@ -179,7 +177,7 @@ async function verify(
   const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
   if (!ofApi.ok) {
     const { doubt, ...unseen } = notLookedAt(transactionId, ofApi.problems.join('; '));
-    // Not everybody who decides has the service's credentials: what the operator did not name is not asked of them.
+    // Not every operator has the service's credentials: without a named transaction they are not required.
     return [foundId === undefined ? { doubt: null, notes: [doubt] } : { doubt, ...unseen }];
   }
   if (decision === 'NOT_EXECUTED') {
@@ -190,22 +188,22 @@ async function verify(
   return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
 }
 
-/** The processor's settling time is not known here: it is named. */
+/** The processor's settling time is unknown here, so the text names the setting. */
 function warnOfLateEffect(output: Output, { lastEndedMs }: Entry): void {
   if (lastEndedMs === null) return;
   output.note(
-    `the last call was over by ${isoOf(lastEndedMs)}, and may take effect SETTLING_TIME_MS after that: what was looked at earlier proves nothing`,
+    `the last call was over by ${isoOf(lastEndedMs)}, and may take effect SETTLING_TIME_MS after that: an earlier check proves nothing`,
   );
 }
 
-/** @throws CliFailure unless the transaction alone fits the command, as far as both say, or the operator takes it on themselves */
+/** @throws CliFailure unless only this transaction fits the command, or the operator accepts the risk */
 function judge(output: Output, said: readonly Saying[], unverified: boolean): void {
   for (const note of said.flatMap(({ notes }) => notes)) output.note(note);
   const doubts = said.flatMap(({ doubt }) => doubt ?? []);
   if (doubts.length === 0) return;
   const doubt = doubts.join('; ');
-  if (!unverified) throw unsent('refused', `${doubt}. To decide all the same: --unverified`);
-  output.note(`warning: ${doubt}; decided all the same (--unverified)`);
+  if (!unverified) throw unsent('refused', `${doubt}. To decide anyway: --unverified`);
+  output.note(`warning: ${doubt}; decided anyway (--unverified)`);
 }
 
 function showPresent(output: Output, result: CommandResult): void {
@@ -251,12 +249,12 @@ async function submit(
   }
 }
 
-/** What holds of a decision that has no reply yet. */
+/** The state of a decision without a reply. */
 function stateOf(next: DecidedResult | null, { expectedRevision }: OperatorDecision): string {
   if (next === null) return 'it stays in force, and may still be carried out';
   const { outcome, revision } = next.value;
   const came = `revision ${revision} came, ${outcome}`;
   return next.headers[DECISION_HEADER] === undefined
     ? `${came}, and does not say of which decision: another's without an id`
-    : `${came}, by another decision on revision ${expectedRevision}: this one cannot be carried out any more`;
+    : `${came}, by another decision on revision ${expectedRevision}: this one can no longer be carried out`;
 }

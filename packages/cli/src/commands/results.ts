@@ -1,4 +1,4 @@
-/** `results`, `status` and `status show`: what was published about commands, transactions and quotes. */
+/** `results`, `status` and `status show`: published events of commands, transactions and quotes. */
 import type { CliCommand } from '../cli-command.ts';
 import { topicOf, type Stream } from 'payment-processor-client/internal/events';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
@@ -22,7 +22,7 @@ export function addResultsCommand(program: CliCommand): void {
   addReader(program, ['results'], {
     name: 'results',
     description: 'print the results of commands',
-    keyHelp: 'results of this command alone',
+    keyHelp: 'only results of this command',
     examples: `
   $ npm run cli -- results
   $ npm run cli -- results --follow
@@ -31,7 +31,7 @@ export function addResultsCommand(program: CliCommand): void {
   const status = addReader(program, ['transaction-status', 'quote-status'], {
     name: 'status',
     description: 'print the status changes of transactions and quotes',
-    keyHelp: 'changes of this transaction or quote id alone',
+    keyHelp: 'only changes of this transaction or quote id',
     examples: `
   $ npm run cli -- status
   $ npm run cli -- status --follow
@@ -43,7 +43,7 @@ export function addResultsCommand(program: CliCommand): void {
     .argument('<id>', 'the id of a transaction or of a quote')
     .details(
       `
-Each line has the time at which the change was observed, the time since the line before, and how long after the change
+Each line has the time at which the change was observed, the time since the previous line, and how long after the change
 it was observed, by the service's own timestamp. Exits with 3 when nothing was published about the id.
 
 Examples:
@@ -64,7 +64,7 @@ Examples:
       });
       requireAllRead(hidden);
       if (events.length === 0)
-        throw new CliFailure('notFound', `no status change of ${id} is there, or is kept any more`);
+        throw new CliFailure('notFound', `no status change of ${id} exists, or it is no longer kept`);
     });
 }
 
@@ -76,8 +76,8 @@ function addReader(
   return program
     .command(texts.name)
     .description(texts.description)
-    .option('--follow', 'stay, and print what comes from now on', false)
-    .option('--from-beginning', 'with --follow: begin with what is there already', false)
+    .option('--follow', 'stay, and print new ones as they come', false)
+    .option('--from-beginning', 'with --follow: begin with the existing ones', false)
     .option('--key <key>', texts.keyHelp)
     .details(
       `
@@ -106,7 +106,7 @@ Examples:${texts.examples}`,
         },
       });
       try {
-        // A signal that ended the reading early would let a part pass for the whole.
+        // No signal stops the reading early: a partial output must not look complete.
         const ended = flags.follow ? untilInterrupted(subscription.ended) : subscription.ended;
         if (flags.follow) output.note('following; Ctrl-C ends');
         await ended;
@@ -117,13 +117,13 @@ Examples:${texts.examples}`,
       if (flags.key !== undefined && !flags.follow && found === 0) {
         throw new CliFailure(
           'notFound',
-          `nothing about ${flags.key} is there, or is kept any more: see \`show ${flags.key}\``,
+          `nothing about ${flags.key} exists, or it is no longer kept: see \`show ${flags.key}\``,
         );
       }
     });
 }
 
-/** Null where the service does not say when it changed. */
+/** Null if the service does not say when it changed. */
 function seenAfter(event: StatusEvent): number | null {
   if (event.kind !== 'transaction-status' || event.value.changedAt === null) return null;
   const changedMs = Date.parse(event.value.changedAt);

@@ -14,11 +14,13 @@ export function addSchemasCommand(program: CliCommand): void {
   const schemas = program.command('schemas').description('register and check the Avro schemas');
   schemas
     .command('register')
-    .description(`register what is missing under <topic>-value, compatibility ${COMPATIBILITY}; again changes nothing`)
+    .description(
+      `register missing schemas under <topic>-value, compatibility ${COMPATIBILITY}; a repeat changes nothing`,
+    )
     .details(
       `
-A subject that has versions gets that level before our schema is tried beside them, whatever level it had: where they do not
-fit together our schema is not registered, the level stays, and the exit code is 6.
+A subject with versions gets that level first; then our schema is checked against the versions. If it is incompatible, it is
+not registered, the level stays, and the exit code is 6.
 Settings: SCHEMA_REGISTRY_URL, SCHEMA_REGISTRY_USERNAME, SCHEMA_REGISTRY_PASSWORD, TOPIC_PREFIX.
 
 Examples:

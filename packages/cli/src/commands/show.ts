@@ -1,4 +1,4 @@
-/** `show`: all that the topics say of one key, or of the commands that a payment came from. Reads alone. */
+/** `show`: everything in the topics about one key, or about the commands of a payment. Read-only. */
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { Entry } from '../../../../src/ledger/entry.ts';
@@ -12,7 +12,7 @@ import { maskedText, maskedValue } from '../masking.ts';
 import { durationOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { readStatusHistory, type StatusEvent } from '../status-history.ts';
-import { findKeys, KEYS_MAX, nobodysText } from '../story/find-keys.ts';
+import { findKeys, KEYS_MAX, noCommandText } from '../story/find-keys.ts';
 import { readStory } from '../story/read-story.ts';
 import { storyDocument, storyText } from '../story/story-output.ts';
 import { withStrays } from '../story/strays.ts';
@@ -56,12 +56,12 @@ export function addShowCommand(program: CliCommand): void {
     .option('--unmasked', 'show account numbers and personal data as they are', false)
     .details(
       `
-Read from Kafka, whoever owns the lane: topics of commands, decisions, results, dead letters and status changes, and the
-ledger, which is compacted and read whole. What a limit cut off is said, and so is what the ledger does not keep, such as
+It reads Kafka's topics of commands, decisions, results, dead letters and status changes, of any member's lane, and the
+ledger, which is compacted and read whole. It says what a limit cut off, and what the ledger does not keep, such as
 each call's own answer. Account numbers and personal data are masked. By the id of a transaction or a quote every lane is
 read; at most ${KEYS_MAX} keys are shown.
-Exits with 3 when the key, transaction or quote is known nowhere, with 1 when nothing of the key was found and time was up or an open
-transaction hides what may be of it. With --output json each key is one document.
+Exits with 3 when the key, transaction or quote is known nowhere, with 1 when nothing of the key was found, but the time was up or
+an open transaction may hide something of it. With --output json each key is one document.
 Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
 
 Examples:
@@ -89,7 +89,7 @@ Examples:
     });
 }
 
-/** Of the ledger. @throws CliFailure where it has none */
+/** Keys from the ledger. @throws CliFailure if there are none */
 async function keysOf(
   settings: ClientSettings,
   { hash, offset, readFor }: Pick<ShowFlags, 'hash' | 'offset' | 'readFor'>,
@@ -128,13 +128,13 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
   output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));
 }
 
-/** What was not read may have the key. Beyond `--newest` that is the caller's own limit. */
+/** Unread records may have the key. Beyond `--newest` that is the caller's own limit. */
 function nothingFound(prefix: string, { cuts, isCutShort, key }: Story, held: readonly string[]): CliFailure {
   const unread = [...new Set([...cuts, ...held])].map((cut) => `\n  not read: ${cut}`);
   const what =
     unread.length > 0
-      ? `nothing of ${key} was found in what was read under TOPIC_PREFIX=${prefix}: it may be there all the same`
-      : `${key} is known nowhere under TOPIC_PREFIX=${prefix}: no message, ledger entry, result, decision or dead letter of it is there, or is kept any more`;
+      ? `nothing of ${key} was found in the records read under TOPIC_PREFIX=${prefix}: it may still exist`
+      : `${key} is known nowhere under TOPIC_PREFIX=${prefix}: no message, ledger entry, result, decision or dead letter of it exists, or they are no longer kept`;
   return new CliFailure(isCutShort || held.length > 0 ? 'failed' : 'notFound', [what, ...unread].join(''));
 }
 
@@ -150,10 +150,10 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
     if (changes.length === 0) {
       throw new CliFailure(
         'notFound',
-        `no command, result or status change names ${id}${cuts.length > 0 ? ', in what was read' : ''}`,
+        `no command, result or status change${cuts.length > 0 ? ' in the records read' : ''} names ${id}`,
       );
     }
-    output.note(nobodysText(id, cuts));
+    output.note(noCommandText(id, cuts));
     for (const change of changes) {
       const document = options.unmasked ? eventDocument(change) : (maskedValue(eventDocument(change)) as object);
       output.document(document, options.unmasked ? eventText(change) : maskedText(eventText(change)));
@@ -164,7 +164,7 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
   await showEach(keys, (key) => showKey(settings, key, options, output));
 }
 
-/** One of which nothing is found does not hide the others of its payment. @throws CliFailure of those, in the end */
+/** Shows each key; one that is not found does not hide the others. @throws CliFailure at the end, naming those */
 export async function showEach(keys: readonly string[], show: (key: string) => Promise<void>): Promise<void> {
   const missing: CliFailure[] = [];
   for (const key of keys) {
@@ -178,7 +178,7 @@ export async function showEach(keys: readonly string[], show: (key: string) => P
   throw new CliFailure(reason, missing.map(({ message }) => message).join('\n'));
 }
 
-/** @throws CliFailure when the time is up: half of the keys would be taken for all of them */
+/** @throws CliFailure when the time is up: some of the keys would look like all */
 async function inTime<Value>(forMs: number, what: string, reading: Promise<Value>): Promise<Value> {
   const [cut] = await within(
     forMs,

@@ -42,7 +42,7 @@ Examples:
       for (const creation of creations) output.document(creation, creationText(creation, options.dryRun));
       if (!settings.SANDBOX_COMMANDS) {
         output.note(
-          'nobody reads the topic of simulate-uma-receive unless the processors have SANDBOX_COMMANDS=true; here it is off',
+          'the topic of simulate-uma-receive is read only if the processors have SANDBOX_COMMANDS=true; here it is off',
         );
       }
       if (!options.dryRun) await report(output, settings);
@@ -52,7 +52,7 @@ Examples:
     .description('compare the topics with what the processor relies on; changes nothing')
     .details(
       `
-Exits with 6 when there are problems, one per line. SANDBOX_COMMANDS=true also wants the sandbox command's topic.
+Exits with 6 when there are problems, one per line. SANDBOX_COMMANDS=true also requires the sandbox command's topic.
 
 Examples:
   $ npm run cli -- topics check

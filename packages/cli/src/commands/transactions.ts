@@ -1,4 +1,4 @@
-/** `transactions list`: the service's own list of transactions, with all of its filters. */
+/** `transactions list`: the service's own list of transactions, with all filters. */
 import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import type { PaymentApi } from '../../../../src/api/payment-api.ts';
@@ -11,7 +11,7 @@ import { instant, wholeNumber } from '../option-values.ts';
 import { endWithReader, textTable, type Output } from '../output.ts';
 
 const LIMIT_MAX = 100;
-/** Pages that `--all` reads at most: a hundred thousand transactions of 100 to a page. */
+/** Limit of pages for `--all`: a hundred thousand transactions at 100 per page. */
 const PAGES_MAX = 1_000;
 
 export function addTransactionsCommand(program: CliCommand): void {
@@ -81,7 +81,7 @@ async function listPages(
     if (pagesMax > 1 && seen.has(nextCursor)) {
       throw new CliFailure(
         'failed',
-        `the service gave the cursor ${nextCursor} a second time: its list would have no end; what was printed may not be all`,
+        `the service gave the cursor ${nextCursor} a second time: its list would have no end; the output may be incomplete`,
       );
     }
     seen.add(nextCursor);
@@ -97,7 +97,7 @@ function failure(
   const message = `transactions cannot be listed at ${baseUrl}: ${reason}`;
   switch (cause) {
     case 'held':
-      // The check of the service has said already what to do.
+      // The check of the service has already named the remedy.
       return new CliFailure('failed', message);
     case 'unauthorized':
       return new CliFailure('failed', `${message}: check API_TOKEN_ID and API_CLIENT_SECRET`);
@@ -130,7 +130,7 @@ function pageText(data: readonly Transaction[]): string[] {
   );
 }
 
-/** Checked, and sent as it was written. */
+/** Checked, but sent as written. */
 function date(text: string): string {
   instant(text);
   return text;

@@ -1,4 +1,4 @@
-/** `unfinished list`: what is admitted and has no result yet, with what comes next and why. Reads alone. */
+/** `unfinished list`: admitted commands without a result, with the next step and its reason. Read-only. */
 import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import type { Entry } from '../../../../src/ledger/entry.ts';
@@ -29,13 +29,13 @@ export function addUnfinishedCommand(program: CliCommand): void {
     .description('look at commands that are admitted and have no result yet')
     .command('list')
     .description('list them by lane, oldest first: key, phase, since when, what comes next, why')
-    .option('--lane <number>', 'of this lane alone', wholeNumber(0, LANE_MAX))
-    .addOption(new Option('--phase <phase>', 'in this phase alone').choices(['INTENT', 'PARKED', 'DOUBTFUL', 'QUOTED']))
+    .option('--lane <number>', 'only of this lane', wholeNumber(0, LANE_MAX))
+    .addOption(new Option('--phase <phase>', 'only in this phase').choices(['INTENT', 'PARKED', 'DOUBTFUL', 'QUOTED']))
     .option('--limit <number>', 'how many are shown', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
     .addOption(durationOption('--read-for <duration>', 'longest time of the reading', READ_FOR_DEFAULT))
     .details(
       `
-Read from the ledger topic, all lanes, whoever owns them. How many wait for what is told at the end, by phase and reason.
+It reads all lanes of the ledger topic, not only one member's. At the end it counts the commands by phase and reason.
 Exits with 0 when there are none, with 1 when not all could be read. Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
 Examples:
@@ -89,7 +89,7 @@ function textOf(
   return [key, command, `lane ${lane}`, `${phase} for ${age}`, next, why].join('  ');
 }
 
-/** @returns what happens next, and why it has not happened yet */
+/** @returns the next step, and why it has not happened yet */
 function nextOf({ phase }: Entry): { next: string; why: string } {
   switch (phase.state) {
     case 'INTENT':

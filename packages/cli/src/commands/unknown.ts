@@ -1,4 +1,4 @@
-/** `unknown list`: the results that wait for an operator's decision, with the commands that come next. Reads alone. */
+/** `unknown list`: results that wait for an operator's decision, with the commands to run next. Read-only. */
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, createRegistry } from 'payment-processor-client/internal/settings';
 import { commandLine } from 'payment-processor-contract/command-line';
@@ -17,14 +17,14 @@ import { sentMsOf } from '../transaction-comparison.ts';
 const READ_FOR_DEFAULT = '2m';
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 10_000;
-/** The service's clock may be another. */
+/** The service's clock may differ. */
 const LOOK_BEFORE_MS = 3_600_000;
-/** A transaction that is known may be older than the call: a quote's, or a payment's that waits to be rejected. */
+/** A known transaction may be older than the call: a quote's, or that of a payment to be rejected. */
 const LOOK_BEFORE_KNOWN_MS = 7 * 86_400_000;
 const PLAIN_WORD = /^[\w.:/@%+=,-]+$/;
 
 export function addUnknownCommand(program: CliCommand): void {
-  const unknown = program.command('unknown').description('look at results that are UNKNOWN and want a decision');
+  const unknown = program.command('unknown').description('look at UNKNOWN results, which need a decision');
   unknown
     .command('list')
     .description('list them, oldest first: key, transaction, first call, age, why, and the commands that come next')
@@ -32,7 +32,7 @@ export function addUnknownCommand(program: CliCommand): void {
     .addOption(durationOption('--read-for <duration>', 'longest time of the reading', READ_FOR_DEFAULT))
     .details(
       `
-Read from the ledger topic, all lanes, whoever owns them. Account numbers and personal data in messages are masked.
+It reads all lanes of the ledger topic, not only one member's. Account numbers and personal data in messages are masked.
 The \`resolve\` line decides nothing as it stands: put in the decision and the reason (docs/runbooks/unknown-results.md).
 Exits with 0 when there are none, with 1 when not all could be read. Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
 
@@ -48,7 +48,7 @@ Examples:
       const nowMs = Date.now();
       let unread = 0;
       for (const unknown of found.slice(0, limit)) {
-        // Unread where the registry does not answer, or the result is not one of this release.
+        // Unreadable if the registry does not answer, or another release wrote the result.
         const decoded = await registry.decode(results, unknown.entry.phase.result.value);
         const error = decoded.kind === 'record' ? (decoded.value as CommandResult).error : null;
         if (error === null) unread += 1;
@@ -62,7 +62,7 @@ Examples:
     });
 }
 
-/** @param error of the result; null where it could not be read */
+/** @param error of the result; null if unreadable */
 function documentOf({ entry, lane }: ScannedEntry<UnknownEntry>, error: CommandError | null, nowMs: number) {
   const { completedMs } = entry.phase;
   const subject = subjectOf(entry);
@@ -101,7 +101,10 @@ function textOf(unknown: ReturnType<typeof documentOf>): string[] {
   ];
 }
 
-/** Lines to copy. What an operator has to find out stands in words that no tool takes: as it is, `resolve` decides nothing. */
+/**
+ * Lines to copy. Values that an operator must find out are words that no tool accepts, so an unedited `resolve` decides
+ * nothing.
+ */
 export function nextCommands(entry: Entry): { show: string; look: string; resolve: string } {
   const cli = commandLine(process.env);
   const key = shellWord(entry.key);
@@ -114,7 +117,7 @@ export function nextCommands(entry: Entry): { show: string; look: string; resolv
   };
 }
 
-/** One word for a shell: keys may hold any character but blanks. */
+/** Quotes a key for a shell: keys may hold any character except blanks. */
 function shellWord(text: string): string {
   return PLAIN_WORD.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

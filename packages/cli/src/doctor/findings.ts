@@ -1,4 +1,4 @@
-/** What a check came to. Every problem says what to do. */
+/** The finding of a check. Every problem names its remedy. */
 import type { Config, SettingName } from 'payment-processor-contract/config';
 import { readSomeSettings } from 'payment-processor-contract/config';
 import { CliFailure } from '../exit-codes.ts';
@@ -25,7 +25,7 @@ export interface Finding {
   message: string;
 }
 
-/** One sentence of a check, about itself unless it names another. */
+/** One sentence of a check, about that check unless it names another. */
 export type Said = Omit<Finding, 'check'> & Partial<Pick<Finding, 'check'>>;
 export type Says = Said | readonly Said[];
 
@@ -41,7 +41,7 @@ export function notChecked(why: string): Said {
   return { status: 'not-checked', message: `because ${why}` };
 }
 
-/** Runs a check with the settings that it needs; one that cannot be made tells why instead of ending the others. */
+/** Runs a check with its settings. A check that cannot run reports the reason, and the others continue. */
 export async function withSettings<Name extends SettingName>(
   check: CheckName,
   names: readonly Name[],

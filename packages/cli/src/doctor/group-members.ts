@@ -1,4 +1,4 @@
-/** A consumer group as the brokers describe it, with the partitions that each member was given. */
+/** A consumer group as the brokers describe it, with each member's partitions. */
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import type { CliKafka } from '../context.ts';
 
@@ -28,8 +28,8 @@ export async function readGroup(kafka: CliKafka, groupId: string): Promise<Group
 }
 
 /**
- * Reads an assignment of the consumer protocol: int16 version, then an array of topics (int16 length and name) with
- * their partitions (an array of int32). A member without any has no bytes at all.
+ * Reads an assignment of the consumer protocol: int16 version, then an array of topics (int16 length and name) with their
+ * partitions (an array of int32). A member without partitions has no bytes at all.
  */
 function readAssignment(bytes: Buffer): Map<string, number[]> {
   const assignment = new Map<string, number[]>();

@@ -1,4 +1,4 @@
-/** Kafka itself, our topics on it, the group of the processors with its lag, and what of the topics waits for people. */
+/** Checks Kafka itself, our topics, the processors' group with its lag, and topic records that wait for people. */
 import type { Config } from 'payment-processor-contract/config';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
@@ -22,10 +22,10 @@ import { heldText, readHeldBack, readLag, sumOf } from '../lag.ts';
 import { missingRightInWords, missingRights } from '../../../../src/producers/rights-check.ts';
 import { grantCommand, rightsOf, type Role } from 'payment-processor-contract/rights';
 
-/** Commands that wait longer than this wait for a reason. */
+/** A longer wait has a cause worth reporting. */
 const LAG_AGE_MAX_MS = 60_000;
 
-const HIDDEN_HINT = ' (Kafka hides topics from users without rights on them: `doctor --rights` tells)';
+const HIDDEN_HINT = ' (Kafka hides topics from users without rights on them; check with `doctor --rights`)';
 const BEHIND_KAFKA: readonly CheckName[] = ['topics', 'group', 'lag', 'holds', 'unknown-results', 'dead-letters'];
 const TOPIC_NAMES_NEEDED = [...KAFKA_SETTING_NAMES, ...TOPIC_SETTING_NAMES, 'SANDBOX_COMMANDS'] as const;
 const GROUP_NAMES_NEEDED = [
@@ -36,7 +36,7 @@ const GROUP_NAMES_NEEDED = [
   'SANDBOX_COMMANDS',
 ] as const;
 
-/** Checks everything that is asked of Kafka; when no broker answers, that alone is the problem. */
+/** Runs all checks of Kafka. If no broker answers, that is the only problem. */
 export async function checkKafka(): Promise<Finding[]> {
   const cluster = await withSettings('kafka', KAFKA_SETTING_NAMES, async (settings) => {
     const { brokers, clusterId } = await withAdmin(cliKafka(settings), (admin) => admin.describeCluster());
@@ -76,8 +76,8 @@ async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<Sa
   const topic = topicNames(settings.TOPIC_PREFIX).commands['simulate-uma-receive'];
   const { total } = sumOf((await readLag(kafka, settings, [topic])).lanes);
   if (total === 0n) return [];
-  const what = `nobody reads ${total} messages of ${topic}, for SANDBOX_COMMANDS is off`;
-  return [problem(`${what}: set SANDBOX_COMMANDS=true at the processors of a sandbox, or publish them no more`)];
+  const what = `${total} messages of ${topic} are not read, because SANDBOX_COMMANDS is off`;
+  return [problem(`${what}: set SANDBOX_COMMANDS=true at the processors of a sandbox, or stop publishing them`)];
 }
 
 type GroupSettings = Pick<Config, (typeof GROUP_NAMES_NEEDED)[number]>;
@@ -90,7 +90,7 @@ async function checkGroup(kafka: CliKafka, settings: GroupSettings): Promise<Say
       return stableFindings(group, settings);
     case 'PreparingRebalance':
     case 'CompletingRebalance':
-      return problem(`${groupId} is handing out its lanes anew (${group.state}): run this again in some seconds`);
+      return problem(`${groupId} is reassigning its lanes (${group.state}): run this again in a few seconds`);
     default:
       return problem(
         `${groupId} has no member (${group.state}): no processor runs with this KAFKA_GROUP_ID; start one with \`npm start\``,
@@ -147,7 +147,7 @@ async function checkLag(settings: GroupSettings): Promise<Says> {
   return lagFindings(await readLag(cliKafka(settings), settings, topics), unread, Date.now());
 }
 
-/** @param unread what is in no lag */
+/** @param unread messages that no lag counts */
 export function lagFindings(
   { lanes, missing }: Awaited<ReturnType<typeof readLag>>,
   unread: readonly Said[],
@@ -171,7 +171,7 @@ function counted(count: number, noun: string): string {
 
 const RIGHTS_NAMES_NEEDED = [...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID', 'SANDBOX_COMMANDS'] as const;
 
-/** The rights of a role, asked of the brokers one by one with the credentials of this command line. */
+/** Asks the brokers for each right of a role, with the credentials of this command line. */
 export function checkRights(role: Role): Promise<Finding[]> {
   return withSettings('rights', RIGHTS_NAMES_NEEDED, async (settings) => {
     const rights = rightsOf(role, settings);

@@ -1,4 +1,6 @@
-/** What waits for people: what operators hold, results that are UNKNOWN, and dead letters that nobody redrove. Read within limits. */
+/**
+ * Checks for work that waits for people: holds, UNKNOWN results, and dead letters that nobody redrove. Reads within limits.
+ */
 import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { ageSeconds, ageText } from '../age-text.ts';
@@ -9,12 +11,12 @@ import { readTopics, within } from '../topic-reading.ts';
 import { notChecked, ok, problem, type Says } from './findings.ts';
 import type { CliSettings } from '../context.ts';
 
-/** A million keys are read in less. */
+/** Enough to read a million keys. */
 const READ_FOR_MS = 30_000;
-/** Of each lane: whoever has more dead letters has one cause, not so many. */
+/** Per lane: more dead letters usually share one cause. */
 const LETTERS_NEWEST = 20_000;
 const NEWS_MS = 3_600_000;
-/** The operator who published it was answered, and it is no command: nobody redrives it. */
+/** Its operator got an answer, and it is not a command: nobody redrives it. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
 export async function checkHolds(settings: CliSettings): Promise<Says> {

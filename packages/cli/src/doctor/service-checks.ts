@@ -1,4 +1,4 @@
-/** What is asked over HTTP: the schema registry, the payment service, the processor's own endpoints. */
+/** Checks over HTTP: the schema registry, the payment service, the processor's own endpoints. */
 import { Client, request } from 'undici';
 import { z } from 'zod';
 import { API_SETTING_NAMES, withPaymentApi } from '../context.ts';
@@ -7,9 +7,9 @@ import { messageOf, notChecked, ok, problem, withSettings, type Finding, type Sa
 
 /** The endpoint answers from memory. */
 const READY_TIMEOUT_MS = 5_000;
-/** An answer is a few reasons; nothing longer is ours. */
+/** Our answer has a few reasons; a longer one is not ours. */
 const READY_TEXT_MAX = 2_000;
-/** Of a thousand lanes and all members. */
+/** Room for a thousand lanes and all members. */
 const GROUP_BYTES_MAX = 8 * 1024 * 1024;
 
 const GROUP = z.object({
@@ -50,7 +50,7 @@ export async function checkPaymentService(): Promise<Finding[]> {
   });
 }
 
-/** A processor of which it is known where it listens. */
+/** A processor with a known address. */
 export async function checkProcessor(): Promise<Finding[]> {
   const isSet = (name: string): boolean => (process.env[name] ?? '') !== '';
   if (!isSet('HTTP_HOST') && !isSet('HTTP_PORT')) {
@@ -82,7 +82,7 @@ export async function checkProcessor(): Promise<Finding[]> {
   });
 }
 
-/** What keeps other members of the group from their work, as the processor last heard of them. */
+/** Problems of other members of the group, from the processor's latest reports. */
 async function checkOthers(url: string, authToken: string | null, own: readonly string[]): Promise<Said[]> {
   const headers = authToken === null ? {} : { authorization: `Bearer ${authToken}` };
   const client = new Client(url, { maxResponseSize: GROUP_BYTES_MAX });
@@ -107,7 +107,7 @@ async function checkOthers(url: string, authToken: string | null, own: readonly 
   }
 }
 
-/** An address to listen on at all interfaces is none to connect to. */
+/** The wildcard address is not a connect address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

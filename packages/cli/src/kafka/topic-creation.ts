@@ -1,4 +1,4 @@
-/** Makes the topics. One that exists is left as it is; whether it fits is checked elsewhere (topic-admin.ts). */
+/** Makes the topics. Existing ones stay as they are; topic-admin.ts checks them. */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
@@ -12,9 +12,9 @@ import {
 export interface TopicCreationOptions {
   /** Null: three, or as many as there are brokers if fewer. */
   replicationFactor: number | null;
-  /** Says what would be made and makes nothing. */
+  /** Only reports the topics to make. */
   dryRun: boolean;
-  /** Also those of results and events as JSON. */
+  /** Also the topics with results and events as JSON. */
   jsonCopies?: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface TopicCreation {
 const REPLICATION_FACTOR_DEFAULT = 3;
 
 /**
- * Makes the topics that do not exist; existing ones are left as they are.
+ * Makes the missing topics; existing ones stay as they are.
  * @returns one entry per topic of the contract, in its order
  * @throws the broker's error, such as a replication factor beyond the brokers
  */

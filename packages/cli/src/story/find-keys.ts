@@ -1,6 +1,6 @@
 /**
- * The keys of the commands that a payment came from, by the id of its transaction or quote: those that its status changes
- * name, and those whose result or ledger entry does. Every lane is read, for a lane follows from the key alone.
+ * Finds the keys of a payment's commands by the id of its transaction or quote: keys that its status changes name, and keys
+ * whose result or ledger entry names the id. It reads every lane, because only the key determines the lane.
  */
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { Entry } from '../../../../src/ledger/entry.ts';
@@ -13,17 +13,17 @@ import type { StatusEvent } from '../status-history.ts';
 import { readTopics } from '../topic-reading.ts';
 import { entryKeyOf, subjectOf } from '../ledger.ts';
 
-/** One payment is made by a command or two; more is somebody who repeats. */
+/** A payment comes from one or two commands; more means that a publisher repeats itself. */
 export const KEYS_MAX = 20;
 
 export interface FoundKeys {
   readonly keys: readonly string[];
-  /** What was not looked at, in sentences. */
+  /** Sentences about unread records. */
   readonly cuts: readonly string[];
 }
 
 /**
- * @param ids of the payment's transaction and quote, as far as they are known
+ * @param ids known ids of the payment's transaction and quote
  * @param changes its status changes
  * @throws the Kafka client's error; an Error naming the topics that do not exist
  */
@@ -66,7 +66,7 @@ export async function findKeys(
   return { keys: [...keys], cuts };
 }
 
-/** Of results alone, with this timestamp or a later one, however many. As findKeys. */
+/** Like findKeys, but only from results with this timestamp or a later one, without a limit. */
 export async function findKeysOfResults(
   settings: ClientSettings,
   ids: ReadonlySet<string>,
@@ -88,7 +88,7 @@ export async function findKeysOfResults(
   return { keys: [...keys], cuts: [...hidden, ...cuts] };
 }
 
-/** @param result as it lies in the topic. Counted where it cannot be read */
+/** @param result the raw record; counted if it is unreadable */
 async function isNamedIn(
   result: Buffer,
   ids: ReadonlySet<string>,
@@ -110,13 +110,13 @@ export function unreadChanges(changes: readonly StatusEvent[]): string[] {
   return count === 0 ? [] : [`which commands ${count} status changes name: they cannot be read by this release or now`];
 }
 
-/** Of a payment that status changes tell of. @param cuts what was not looked at */
-export function nobodysText(id: string, cuts: readonly string[]): string {
-  if (cuts.length > 0) return `no command names ${id}, in what was read`;
-  return `no command names ${id}, in what is kept: it was seen by polling alone, or its command waits to be admitted or is forgotten`;
+/** Why no command was found for a payment that has status changes. @param cuts sentences about unread records */
+export function noCommandText(id: string, cuts: readonly string[]): string {
+  if (cuts.length > 0) return `no command in the records read names ${id}`;
+  return `no command in the kept records names ${id}: it was seen by polling alone, or its command waits to be admitted or is forgotten`;
 }
 
-/** Null where this release cannot read it. */
+/** Null if this release cannot read it. */
 function entryOf(value: Buffer, unread: { count: number }): Entry | null {
   try {
     return decodeEntry(value);
@@ -127,7 +127,7 @@ function entryOf(value: Buffer, unread: { count: number }): Entry | null {
   }
 }
 
-/** The ids of the payment's transaction and quote, as far as the entry has them. */
+/** The entry's ids of the payment's transaction and quote, if any. */
 export function namesIn(entry: Entry): string[] {
   const subject = subjectOf(entry);
   return textsOf(subject?.quoteId, subject?.transactionId);

@@ -1,9 +1,9 @@
 /**
- * Reads all that the topics say of one key, whoever owns its lane: the key's lane of the command topics, of decisions,
+ * Reads everything in the topics about one key, in any member's lane: the key's lane of the command topics, of decisions,
  * results and dead letters; its entry in the ledger; and the status changes of its transaction and its quote.
  *
- * Bounded: of each topic the newest offsets alone, of what is found so many records, and a time for all of it. The ledger is
- * compacted and read whole.
+ * Bounded: only the newest offsets of each topic, a number of records, and a total time. The ledger is compacted, so it is
+ * read whole.
  */
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
@@ -29,13 +29,13 @@ import {
 } from './story.ts';
 
 export interface StoryLimits {
-  /** Offsets of each topic's partition that are read, those before its end. */
+  /** How many of the newest offsets to read in each partition. */
   readonly newest: number;
   /** Longest time of each part of the reading, ms. */
   readonly readForMs: number;
 }
 
-/** Records of one key that are shown, of each kind; whoever publishes a key a thousand times wants no list of them. */
+/** Limit of records per kind and key: a list of a thousand copies helps no one. */
 const RECORDS_MAX = 500;
 
 /** @throws the Kafka client's error; an Error naming the topics that do not exist; CliFailure for another release's ledger */
@@ -124,7 +124,7 @@ function movedFromOf(headers: TopicRecord['headers']): PublishedMessage['movedFr
   return partition === undefined || offset === undefined ? null : { partition, offset };
 }
 
-/** JSON has what its publisher liked. */
+/** A publisher's JSON may have any form. */
 function decisionIn({ problem, value }: Content<unknown>): Content<StoryDecision> {
   if (problem !== null) return { value: null, problem };
   const none = { value: null, problem: 'it is no decision' } as const;
@@ -139,7 +139,7 @@ function decisionIn({ problem, value }: Content<unknown>): Content<StoryDecision
   };
 }
 
-/** The id of the payment: of its transaction, else of its quote; null where nothing names one. */
+/** The payment's id: its transaction's, else its quote's; null: none is named. */
 function paymentIdOf(results: readonly Published<CommandResult>[], entries: readonly EntryRecord[]): string | null {
   const entry = lastEntryOf({ entries });
   const subject = entry === null ? null : subjectOf(entry);

@@ -29,7 +29,7 @@ export function storyText(story: Story, isUnmasked: boolean): string[] {
     heading('payment', paymentText(story)),
     ...commandLines(story, isUnmasked, mask),
     ...(entry === null ? [] : limitLines(entry).map(mask)),
-    heading('history', `messages: ${story.messages.length}, calls of which the ledger tells: ${callsOf(story).length}`),
+    heading('history', `messages: ${story.messages.length}, calls in the ledger: ${callsOf(story).length}`),
     ...timelineOf(story).map((line) => mask(`  ${line}`)),
     ...notKept(story).map((text) => heading('not kept', text)),
     ...story.cuts.map((text) => heading('not read', text)),
@@ -61,7 +61,7 @@ export function storyDocument(story: Story, isUnmasked: boolean): object {
     notKept: notKept(story),
     notRead: cuts,
   };
-  // The key was asked for, and stands in headers and records as it is.
+  // The operator gave the key, so it is not masked in headers and records.
   return { key, ...((isUnmasked ? document : maskedValue(document)) as object) };
 }
 
@@ -90,7 +90,7 @@ function paymentText(story: Story): string {
   }
 }
 
-/** A message that is not the command may say anything: then the command is what the ledger keeps of it. */
+/** A message that is not the command may have any content. Then the ledger's copy of the command is shown. */
 function commandLines(story: Story, isUnmasked: boolean, mask: (text: string) => string): string[] {
   const { messages } = story;
   const entry = lastEntryOf(story);
@@ -135,7 +135,7 @@ function limitLines(entry: Entry): string[] {
   ];
 }
 
-/** The result's bytes are shown decoded, among the results. */
+/** The result's bytes appear decoded, with the results. */
 function entryDocument({ fieldsJson, phase, ...entry }: Entry): object {
   const shown =
     phase.state === 'DONE' ? { state: phase.state, outcome: phase.outcome, completedMs: phase.completedMs } : phase;

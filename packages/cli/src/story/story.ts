@@ -1,4 +1,4 @@
-/** All that the topics say of one key, and what follows from it. Plain data, made by `readStory`. */
+/** Everything in the topics about one key, and conclusions from it. Plain data, made by `readStory`. */
 import { uniqueIdOf } from 'payment-processor-client/internal/events';
 import {
   countingResult,
@@ -24,20 +24,20 @@ export interface RecordPlace {
   readonly timestampMs: number;
 }
 
-/** A record of a topic, and what its value says. */
+/** A record of a topic, and its decoded value. */
 export type Published<Value> = RecordPlace & Content<Value> & { readonly headers: Readonly<Record<string, string>> };
 
-/** A message of a command topic: its value are the fields. */
+/** A message of a command topic; its value has the fields. */
 export type PublishedMessage = Published<object> & {
   readonly commandType: CommandType;
   readonly valueBytes: number;
-  /** Of type and fields, as the ledger has it of an entry; null: they cannot be read. */
+  /** The fingerprint of type and fields, as in a ledger entry; null: unreadable. */
   readonly fingerprint: string | null;
-  /** Of one that was moved to the key's lane: its first place. */
+  /** The first place of a message that was moved to the key's lane. */
   readonly movedFrom: { readonly partition: string; readonly offset: string } | null;
 };
 
-/** An operator's decision, as it was published. */
+/** A published decision of an operator. */
 export interface StoryDecision {
   readonly decision: string;
   readonly operator: string;
@@ -54,27 +54,27 @@ export interface StoryLetter {
 export interface Story {
   readonly key: string;
   readonly messages: readonly PublishedMessage[];
-  /** States of the ledger's entry, oldest first, as far back as compaction left them. */
+  /** States of the ledger's entry, oldest first, except compacted ones. */
   readonly entries: readonly EntryRecord[];
   readonly results: readonly Published<CommandResult>[];
   readonly decisions: readonly Published<StoryDecision>[];
   readonly letters: readonly StoryLetter[];
   readonly changes: readonly StatusEvent[];
-  /** What was not read, in sentences. */
+  /** Sentences about unread records. */
   readonly cuts: readonly string[];
-  /** A topic was not read to its end: what came last may be missing. */
+  /** A topic was not read to its end: the latest records may be missing. */
   readonly isCutShort: boolean;
 }
 
-/** Nothing of the key was found; with `cuts`, nothing in what was read. */
+/** Nothing of the key was found; with `cuts`, nothing in the records read. */
 export function isUnknown(story: Story): boolean {
   const { decisions, entries, letters, messages, results } = story;
   return [decisions, entries, letters, messages, results].every((found) => found.length === 0);
 }
 
 /**
- * Keeps the oldest and the newest where there are too many.
- * @param isLess goes before any other
+ * Keeps the oldest and the newest if there are too many.
+ * @param isLess true for records to drop first
  * @returns how many were left out
  */
 export function keepSome<Item>(items: Item[], item: Item, max: number, isLess?: (item: Item) => boolean): number {
@@ -85,19 +85,19 @@ export function keepSome<Item>(items: Item[], item: Item, max: number, isLess?: 
   return 1;
 }
 
-/** A CONFLICT is about a message, of which there may be any number, and says nothing of its key. */
+/** A CONFLICT concerns a message, not the key, and there may be any number of them. */
 export function isOfMessage({ value }: { readonly value: CommandResult | null }): boolean {
   return value?.outcome === 'CONFLICT';
 }
 
-/** The last entry that was not forgotten. */
+/** The latest entry that is not forgotten. */
 export function lastEntryOf({ entries }: Pick<Story, 'entries'>): Entry | null {
   return entries.findLast(({ entry }) => entry !== null)?.entry ?? null;
 }
 
 /**
- * Where the payment is, as far as results and status changes were read: as the client's `awaitSettled` says it, which does not
- * see that the command of the result that counts is run again, or that the key has a later one.
+ * The payment's state from the results and status changes read, as in the client's `awaitSettled`. That does not show that
+ * the command runs again, or that the key has a later command.
  */
 export function paymentOf(story: Story): PaymentState<CommandResult> {
   const { changes, isCutShort, results } = story;
@@ -118,7 +118,7 @@ export function runningEntryOf({ entries }: Pick<Story, 'entries'>): Entry | nul
   return entry?.phase.state === 'DONE' ? null : entry;
 }
 
-/** Whether the result is of an earlier revision than the running entry works for, or of an earlier command of the key. */
+/** Whether the result has an earlier revision than the one in progress, or belongs to an earlier command of the key. */
 function isPassed(result: CommandResult | null, running: Entry | null): boolean {
   if (result === null || running === null) return false;
   const { origin, revision } = running;
@@ -128,18 +128,18 @@ function isPassed(result: CommandResult | null, running: Entry | null): boolean 
 }
 
 export type MessageRole =
-  /** The command itself: the ledger's entry is of this message. */
+  /** The command itself: the ledger's entry came from this message. */
   | 'command'
   /** The same content under the same key. */
   | 'copy'
   /** Other content under the same key. */
   | 'other-content'
-  /** The ledger has nothing of the key. */
+  /** The ledger does not have the key. */
   | 'not-admitted'
-  /** Its content could not be read here, or the ledger not to its end. */
+  /** Its content is unreadable here, or the ledger was not read to its end. */
   | 'unread';
 
-/** What a message is to the ledger's entry of its key. */
+/** A message's role for the ledger entry of its key. */
 export function roleOf(message: PublishedMessage, story: Story): MessageRole {
   const entry = lastEntryOf(story);
   if (entry === null) return story.isCutShort ? 'unread' : 'not-admitted';
@@ -155,7 +155,7 @@ export function roleOf(message: PublishedMessage, story: Story): MessageRole {
 
 export interface ShownCall {
   readonly attemptId: string;
-  /** Of this entry, from 1 on. */
+  /** Number of the call within this entry, from 1. */
   readonly attempt: number;
   readonly step: Entry['step'];
   readonly processId: string;
@@ -163,7 +163,7 @@ export interface ShownCall {
   readonly timeoutMs: number;
 }
 
-/** @returns calls whose intent the ledger still has, oldest first, each once */
+/** @returns calls whose intent the ledger still has, oldest first, without duplicates */
 export function callsOf({ entries }: Story): ShownCall[] {
   const calls = new Map<string, ShownCall>();
   for (const { entry } of entries) {
@@ -175,12 +175,12 @@ export function callsOf({ entries }: Story): ShownCall[] {
   return [...calls.values()];
 }
 
-/** What a reader may miss, and why it is not there: in sentences. */
+/** Sentences about missing information, with the reason. */
 export function notKept(story: Story): string[] {
   const entry = lastEntryOf(story);
   if (entry === null) return [];
   const calls = callsOf(story);
-  // An intent that is the present state has not been counted yet.
+  // An intent as the present state is not counted yet.
   const made = Math.max(entry.attempts, ...calls.map(({ attempt }) => attempt));
   const missing = made - new Set(calls.map(({ attempt }) => attempt)).size;
   return [
@@ -194,7 +194,7 @@ export function notKept(story: Story): string[] {
       : [`${missing} of ${made} calls one by one: compaction left the later states of the entry alone`]),
     ...(entry.firstSentMs === null && entry.unexecuted === null
       ? []
-      : ['each single look-up: the ledger keeps what look-ups came to']),
+      : ['each single look-up: the ledger keeps only their outcome']),
   ];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Messages of a key that lie outside its lane: their publisher has another partitioner, and no processor has moved them yet.
- * Every lane is read, so this is for keys of which their own lane tells nothing.
+ * Messages of a key outside its lane: their publisher uses another partitioner, and no processor has moved them yet. It reads
+ * every lane, so use it only for keys that their own lane does not know.
  */
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';

@@ -1,4 +1,4 @@
-/** The story of a key as lines in the order of time. Pure; texts of others are as they were, unless masked by the caller. */
+/** The story of a key as lines in time order. Pure; the caller masks texts of others. */
 import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { EntryRecord } from '../ledger.ts';
@@ -17,7 +17,7 @@ import {
   type Story,
 } from './story.ts';
 
-/** Where records have one time, what causes comes before what follows. */
+/** At equal times, causes come before effects. */
 interface Line {
   readonly topic: string;
   readonly atMs: number;
@@ -32,7 +32,7 @@ const ROLES: Readonly<Record<MessageRole, string>> = {
   copy: 'a copy: the same content',
   'other-content': 'other content under the same key: a CONFLICT',
   'not-admitted': 'not admitted yet, or forgotten since LEDGER_RETENTION',
-  unread: 'it cannot be told here whether it is a copy',
+  unread: 'unknown here whether it is a copy',
 };
 
 /** @returns one line per record, oldest first */
@@ -145,7 +145,7 @@ function decisionLine(published: Published<StoryDecision>, story: Story): Line {
   return { topic, atMs: timestampMs, what: 'decision', text: `${words}${of}  ${became}  (${placeText(published)})` };
 }
 
-/** The ledger keeps the last decisions of a key, until it forgets the key; a result names the decision that it comes of. */
+/** The ledger keeps a key's latest decisions until it forgets the key; a result names its decision. */
 function isCarriedOut({ headers: { ce_id: id } }: Published<StoryDecision>, words: string, story: Story): boolean {
   const isNamed = id !== undefined && story.results.some(({ headers }) => headers[DECISION_HEADER] === id);
   return isNamed || story.entries.some(({ entry }) => entry?.audit.includes(words) === true);
@@ -153,5 +153,5 @@ function isCarriedOut({ headers: { ce_id: id } }: Published<StoryDecision>, word
 
 function notJudged({ entries }: Story): string {
   const isKnown = (entries.at(-1)?.entry ?? null) !== null;
-  return isKnown ? 'not judged yet, as far as the ledger tells' : 'not judged yet, or forgotten since LEDGER_RETENTION';
+  return isKnown ? 'not judged yet, as far as the ledger shows' : 'not judged yet, or forgotten since LEDGER_RETENTION';
 }
