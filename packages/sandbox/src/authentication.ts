@@ -1,12 +1,12 @@
 /** HTTP Basic authentication with an API token id and a client secret. */
 
 export interface Credentials {
-  /** Null: any that is not empty. */
+  /** Null: any non-empty value. */
   tokenId: string | null;
   clientSecret: string | null;
 }
 
-/** The token id of the caller, or null where the header is missing or wrong. */
+/** The caller's token id, or null if the header is missing or wrong. */
 export function authenticated(header: string | undefined, expected: Credentials): string | null {
   const match = /^Basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(header ?? '');
   if (match === null) return null;

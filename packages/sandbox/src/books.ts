@@ -1,13 +1,13 @@
 /**
- * Double-entry books. Every effect is one entry whose lines sum to zero in each currency; the running totals are
- * checked after each. An imbalance is a bug of the sandbox and thrown, loudly, never answered as if nothing were.
+ * Double-entry books. Every effect is one entry whose lines sum to zero in each currency; the running totals are checked
+ * after each. An imbalance is a bug of the sandbox: it throws, and never answers as if nothing had happened.
  */
 
 export interface BookLine {
   /** An account's id, or one of the service's own: `transit`, `fees`, `exchange`, `uma-network`, `starting-balances`. */
   account: string;
   currency: string;
-  /** Smallest unit; what is added to the account, negative for what leaves it. */
+  /** Smallest unit; positive for a credit to the account, negative for a debit. */
   amount: bigint;
 }
 
@@ -53,7 +53,7 @@ export class Books {
     return [...this.#balances.values()];
   }
 
-  /** The sum over all accounts, per currency, counted anew; each must be zero. */
+  /** Recomputes the sum over all accounts per currency; each must be zero. */
   totals(): ReadonlyMap<string, bigint> {
     const totals = new Map<string, bigint>();
     for (const { currency, balance } of this.#balances.values())
@@ -62,7 +62,7 @@ export class Books {
   }
 }
 
-/** The same lines the other way round. */
+/** The same lines reversed. */
 export function reversed(lines: readonly BookLine[]): BookLine[] {
   return lines.map((line) => ({ ...line, amount: -line.amount }));
 }

@@ -1,13 +1,13 @@
-/** Time as an argument: the system's clock in production, one that is moved by hand in tests. */
+/** Time as an argument: the system's clock in production, one that tests move by hand. */
 
 export interface Clock {
   /** Milliseconds since 1970; never goes back. */
   nowMs(): number;
-  /** Calls `wake` once the clock reaches the instant, perhaps a little earlier; returns what cancels it. */
+  /** Calls `wake` once the clock reaches the instant, perhaps a little earlier; returns a function that cancels it. */
   wakeAt(instantMs: number, wake: () => void): () => void;
 }
 
-/** The longest delay that the platform's timers take. */
+/** The longest delay that Node's timers accept. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** The system's clock. Its timers do not keep the process alive: the listening server does. */
@@ -25,7 +25,7 @@ export function systemClock(): Clock {
   };
 }
 
-/** A clock that stands still until it is advanced; what is due runs in order, each at its own instant. */
+/** A clock that stands still until it is advanced; due callbacks run in order, each at its own instant. */
 export class ManualClock implements Clock {
   #nowMs: number;
   readonly #wakes = new Set<{ instantMs: number; wake: () => void }>();
@@ -46,7 +46,7 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** Moves the clock on by `durationMs`, waking what falls due on the way. */
+  /** Advances the clock by `durationMs` and runs the callbacks that fall due. */
   advance(durationMs: number): void {
     const targetMs = this.#nowMs + durationMs;
     for (;;) {

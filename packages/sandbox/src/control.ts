@@ -11,7 +11,7 @@ import { SETTINGS } from './settings.ts';
 import { openAccount, postStartingBalance, type Account, type World } from './state.ts';
 import { accountId, currencyCode, customerId, lookupId } from './validation.ts';
 
-/** An amount as a decimal string or as a number that a double holds exactly. */
+/** An amount as a decimal string, or as a number that a double holds exactly. */
 const balance = z.union([z.string().regex(/^-?\d{1,30}$/, 'must be an integer'), z.number().int()]).transform(BigInt);
 
 const ACCOUNT = z.strictObject({
@@ -113,7 +113,7 @@ export function booksReport({ books, effects, scheduler, timeline }: World): obj
   return {
     balanced: [...totals.values()].every((total) => total === 0n),
     entries: books.entries,
-    // As strings: a balance may have more digits than a reader of JSON keeps.
+    // As strings: a balance may have more digits than a JSON reader keeps.
     totals: Object.fromEntries([...totals].map(([currency, total]) => [currency, total.toString()])),
     balances: books.balances().map((line) => ({ ...line, balance: line.balance.toString() })),
     transactions: timeline.length,
@@ -122,7 +122,7 @@ export function booksReport({ books, effects, scheduler, timeline }: World): obj
   };
 }
 
-/** What really became of each payment, for those who judge what others made of it. */
+/** The true outcome of each payment, for tests that compare it with reported outcomes. */
 function historyReport({ quotes, timeline }: World): object {
   return {
     transactions: timeline.map(({ failureReason, history, id, quoteId, type }) => {

@@ -37,7 +37,7 @@ const CURRENCIES: readonly Currency[] = [
 
 const BY_CODE = new Map(CURRENCIES.map((currency) => [currency.code, currency]));
 
-/** What an account holds until the control endpoint says otherwise. */
+/** An account's balance until the control endpoint changes it. */
 export const DEFAULT_CURRENCY = currencyOf('USD');
 
 export function isCurrencyCode(code: string): boolean {

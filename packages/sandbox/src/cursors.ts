@@ -1,13 +1,13 @@
 /**
- * Cursors: a position in the timeline, bound to the filters that it was issued for and signed, so that one that was
- * made up, cut, or taken to other filters is told from one that was issued.
+ * Cursors: a position in the timeline, bound to its filters and signed, so that the service rejects a cursor that was
+ * invented, cut, or used with other filters.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** Signs for the life of the process; a reset outdates its cursors, for their transactions are gone. */
+/** The key lives as long as the process; a reset invalidates cursors, because their transactions are gone. */
 const SECRET = randomBytes(32);
 
-/** The cursor that stands behind the transaction of that id. */
+/** The cursor after the transaction with that id. */
 export function issueCursor(transactionId: string, filters: string): string {
   const text = Buffer.from(transactionId).toString('base64url');
   return `${text}.${signature(transactionId, filters)}`;

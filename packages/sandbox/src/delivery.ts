@@ -1,15 +1,15 @@
-/** Performs a call and answers it, with the fault that hits it, if any. */
+/** Performs a call and answers it, applying a fault if one hits. */
 import { perform, type Call } from './perform.ts';
 import type { FaultRule } from './faults.ts';
 import type { Sandbox } from './sandbox.ts';
 import { writeHalf, writeReply } from './writing.ts';
 import type { ServerResponse } from 'node:http';
 
-/** A connection that is held for a client that never gives up is cut after this. */
+/** A held connection is cut after this time, if the client never gives up. */
 const HOLD_MAX_MS = 600_000;
 
 export function deliver(sandbox: Sandbox, response: ServerResponse, call: Call): void {
-  // The world of the arrival: what is applied after a reset belongs to the world before it.
+  // The world at arrival: an effect applied after a reset belongs to the previous world.
   const { world } = sandbox;
   const rule = sandbox.faults.choose(call.operation, call.idempotencyKey);
   if (rule === null) {

@@ -1,7 +1,7 @@
 /**
- * What outside tests judge by: how often each operation was called and how often it took effect, per Idempotency-Key,
- * per executed quote and per rejected transaction. A call is a request that reached its operation, whatever became of
- * it; an effect is a change of the service's state.
+ * Counts for outside tests: how often each operation was called and how often it took effect, per Idempotency-Key, per
+ * executed quote and per rejected transaction. A call is a request that reached its operation, with any outcome; an effect is
+ * a change of the service's state.
  */
 import { OPERATIONS, type Operation } from './operations.ts';
 
@@ -10,7 +10,7 @@ export interface Tally {
   effects: number;
 }
 
-/** A tally with the ids of what the calls under one key made or changed. */
+/** A tally with the ids that the calls under one key created or changed. */
 export interface KeyTally extends Tally {
   transactionIds: string[];
 }
@@ -31,7 +31,7 @@ export class Effects {
     if ('transactionIds' in tally) (tally as KeyTally).transactionIds.push(transactionId);
   }
 
-  /** Execution is one-shot: counted per quote that exists, whatever key came with it. */
+  /** Execution is one-shot: counted per existing quote, for any key. */
   countExecution(quoteId: string, executed: boolean): void {
     const tally = this.#quotes.get(quoteId) ?? { executeCalls: 0, executions: 0 };
     this.#quotes.set(quoteId, tally);

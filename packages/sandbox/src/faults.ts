@@ -1,11 +1,11 @@
-/** Fault rules: which call is hit by which. The first rule that matches, has hits left and wins its draw is taken. */
+/** Fault rules: decides which rule hits a call. The first rule that matches, has hits left and wins its draw applies. */
 import { z } from 'zod';
 import { OPERATIONS, type Operation } from './operations.ts';
 
 const DELAY_MAX_MS = 600_000;
 export const FAULT_RULES_MAX = 100;
 
-/** What a header's value may hold, so that a rule cannot make an answer that cannot be written. */
+/** Valid header values, so that a rule cannot make an answer that cannot be sent. */
 const headerValue = z.string().regex(/^[\x20-\x7e]{1,200}$/, 'must be 1 to 200 printable ASCII characters');
 const delayMs = z.number().min(0).max(DELAY_MAX_MS);
 
@@ -13,17 +13,17 @@ const COMMON = {
   operation: z.enum(['any', ...OPERATIONS] as ['any', ...Operation[]]).default('any'),
   /** Only calls with this Idempotency-Key. */
   key: z.string().optional(),
-  /** Of the matching calls, 0 to 1. */
+  /** Share of the matching calls, 0 to 1. */
   share: z.number().min(0).max(1).default(1),
-  /** Hits at most; without it, no end. */
+  /** Maximum number of hits; default: unlimited. */
   count: z.number().int().min(0).optional(),
 };
 
-/** One rule as `POST /control/faults` takes it. */
+/** One rule of `POST /control/faults`. */
 export const FAULT_RULE = z.discriminatedUnion('kind', [
   /** Waits before the effect, or after it and before the answer. */
   z.strictObject({ ...COMMON, kind: z.literal('delay'), delayMs, at: z.enum(['before', 'after']).default('before') }),
-  /** Answers that status, after the delay, without effect. `body` is sent as it is. */
+  /** Answers with that status after the delay, without effect. `body` is sent unchanged. */
   z.strictObject({
     ...COMMON,
     kind: z.literal('status'),
@@ -33,11 +33,11 @@ export const FAULT_RULE = z.discriminatedUnion('kind', [
     contentType: headerValue.optional(),
     delayMs: delayMs.default(0),
   }),
-  /** Cuts the connection, after the delay; no effect. */
+  /** Cuts the connection after the delay, without effect. */
   z.strictObject({ ...COMMON, kind: z.literal('drop-before'), delayMs: delayMs.default(0) }),
   /** Takes effect, then cuts the connection after the delay. */
   z.strictObject({ ...COMMON, kind: z.literal('drop-after'), delayMs: delayMs.default(0) }),
-  /** Takes effect; after the delay, sends the head with the whole length and half of the body, and cuts. */
+  /** Takes effect; after the delay, sends a head with the full length and half of the body, and cuts the connection. */
   z.strictObject({ ...COMMON, kind: z.literal('cut-body'), delayMs: delayMs.default(0) }),
   /** Takes effect only after the delay; meanwhile the connection is cut, or held until the client gives up. */
   z.strictObject({ ...COMMON, kind: z.literal('apply-late'), delayMs, hold: z.boolean().default(false) }),

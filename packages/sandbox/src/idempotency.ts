@@ -12,7 +12,7 @@ import {
 import type { Reply } from './replies.ts';
 
 interface StoredReply {
-  /** What the request asked for: its path id and its body as received. */
+  /** The request's path id and body, as received. */
   request: string;
   reply: Reply;
   storedAtMs: number;
@@ -21,7 +21,7 @@ interface StoredReply {
 export type Recall = { kind: 'new' } | { kind: 'stored'; reply: Reply } | { kind: 'other-request'; reply: Reply };
 
 export class IdempotencyStore {
-  /** In the order of storing, so that the oldest is first to go. */
+  /** In storing order, so that the oldest is dropped first. */
   readonly #stored = new Map<string, StoredReply>();
 
   recall(key: string, request: string, nowMs: number, retentionMs: number): Recall {
@@ -34,13 +34,13 @@ export class IdempotencyStore {
     return { kind: isSameRequest(stored.request, request) ? 'stored' : 'other-request', reply: stored.reply };
   }
 
-  /** Keeps 2xx and 4xx answers; a 5xx is no answer to keep. */
+  /** Keeps 2xx and 4xx answers, but no 5xx. */
   store(key: string, request: string, reply: Reply, nowMs: number): void {
     if (reply.status < 500) this.#stored.set(key, { request, reply, storedAtMs: nowMs });
   }
 }
 
-/** The same text, or the same JSON but for the order of fields, blanks, and how integers are written. */
+/** The same text, or the same JSON except for field order, blanks and integer notation. */
 function isSameRequest(left: string, right: string): boolean {
   if (left === right) return true;
   try {

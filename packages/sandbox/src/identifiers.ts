@@ -1,6 +1,6 @@
 /**
- * Identifiers: UUIDs of version 7 with a counter behind the time, so that their order is the order of making even
- * within one millisecond, as the list's tie-break needs.
+ * Identifiers: UUIDs of version 7 with a counter behind the time, so that they sort by creation even within one millisecond,
+ * as the list's tie-break needs.
  */
 import { randomBytes } from 'node:crypto';
 

@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   process.stdout.write(`sandbox ready\n  base URL  ${sandbox.baseUrl}\n  control   ${sandbox.url}/control/effects\n`);
 }
 
-/** The options of the command line; null where help was asked for. */
+/** The options of the command line; null: help was requested. */
 function readOptions(): SandboxStartOptions | null {
   const values = parsedFlags();
   if (values.help === true) return null;

@@ -1,4 +1,4 @@
-/** The operations of the interface: where each is found. The only place that knows paths and methods. */
+/** The interface's operations with their paths and methods. No other file knows those. */
 import type { CommandType } from 'payment-processor-contract/commands';
 
 export const VERSION_SEGMENT = '2025-10-13';

@@ -1,8 +1,8 @@
-/** The entries in the books that a payment makes on its way. */
+/** The entries that a payment makes in the books. */
 import { reversed, type BookLine } from './books.ts';
 import type { Party, Transaction } from './state.ts';
 
-/** What becomes of the money: to the receiver, back to the sender, or back from the receiver. */
+/** The money's way: to the receiver, back to the sender, or back from the receiver. */
 export type Movement = 'deliver' | 'return' | 'take-back';
 
 export function linesOf(movement: Movement, transaction: Transaction): BookLine[] {
@@ -16,7 +16,7 @@ export function linesOf(movement: Movement, transaction: Transaction): BookLine[
   }
 }
 
-/** From the sender into transit, the fees apart. */
+/** From the sender into transit, with separate fees. */
 export function takeLines({ source, sent, price }: Transaction): BookLine[] {
   const fees = price?.fees ?? 0n;
   const currency = sent.currency.code;
@@ -28,7 +28,7 @@ export function takeLines({ source, sent, price }: Transaction): BookLine[] {
   return lines;
 }
 
-/** From transit to the receiver, through the exchange where a quote priced it. */
+/** From transit to the receiver, through the exchange if a quote priced it. */
 function deliverLines({ destination, sent, received, price }: Transaction): BookLine[] {
   const converted = sent.amount - (price?.fees ?? 0n);
   const receiverLine = {

@@ -21,20 +21,20 @@ import {
 
 interface Step {
   status: TransactionStatus;
-  /** After the step before it. */
+  /** After the previous step. */
   afterMs: number;
   failureReason?: FailureReason;
   movement?: Movement;
 }
 
-/** Of the time to settle, until the cross-border settlement begins. */
+/** Share of the settling time before the cross-border settlement begins. */
 const SHARE_BEFORE_SENT = 0.4;
 /** A payment of the slow scenario stays this many times the usual in each status. */
 const SLOW_FACTOR = 6;
 /** A payment that times out stays PENDING for this many times the usual. */
 const TIME_OUT_FACTOR = 3;
 
-/** What tells one new transaction from another; the rest is the same for all. */
+/** The fields in which new transactions differ. */
 export type NewTransaction = Pick<
   Transaction,
   'type' | 'scenario' | 'source' | 'destination' | 'customerId' | 'platformCustomerId' | 'sent' | 'received'
@@ -81,7 +81,7 @@ export function awaitExecution(world: World, quote: Quote): void {
   });
 }
 
-/** Executes a quote that is PENDING: takes the money and lets it go its way. */
+/** Executes a quote that is PENDING: takes the money and starts its plan. */
 export function executeQuote(world: World, quote: Quote, nowMs: number): void {
   const { transaction } = quote;
   setQuoteStatus(quote, 'PROCESSING', nowMs);
@@ -102,7 +102,7 @@ export function rejectIncoming(world: World, transaction: Transaction, nowMs: nu
   world.books.post(`the rejection of ${transaction.id}`, reversed(takeLines(transaction)));
 }
 
-/** @param usualMs from the execution or the arrival until it is done, where nothing is the matter */
+/** @param usualMs from the execution or the arrival to completion, if nothing goes wrong */
 function planOf({ scenario, type }: Transaction, usualMs: number, settleMs: number): Step[] {
   const isOutgoing = type === 'OUTGOING';
   const untilSentMs = isOutgoing ? usualMs * SHARE_BEFORE_SENT : 0;
@@ -155,7 +155,7 @@ function follow(world: World, transaction: Transaction, steps: readonly Step[], 
   });
 }
 
-/** Leaves the plan that the transaction was on, for a status that comes from outside it. */
+/** Abandons the transaction's plan for a status from outside it. */
 function abandonPlan(world: World, transaction: Transaction, status: TransactionStatus, atMs: number): void {
   transaction.plan += 1;
   changeStatus(world, transaction, status, atMs);

@@ -1,4 +1,4 @@
-/** One call of one operation, from its text to its outcome: the stored answer of its key, or the operation itself. */
+/** Performs one call of one operation: it returns the key's stored answer, or runs the operation. */
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { Operation } from './operations.ts';
 import { readQuery } from './query.ts';
@@ -15,12 +15,12 @@ export interface Call {
   operation: Operation;
   /** The id in the path, decoded; empty where the path has none. */
   pathId: string;
-  /** What follows `?`, as received. */
+  /** The text after `?`, as received. */
   query: string;
   /** The body as received; null if it is not UTF-8. */
   bodyText: string | null;
   idempotencyKey: string | null;
-  /** Whose call it is: keys of one client are not another's. */
+  /** The caller: each client has its own keys. */
   client: string;
 }
 

@@ -48,7 +48,7 @@ export function instantOf(text: string): number | null {
   const zoneMinutes = Number(match[10] ?? 0);
   const utc = new Date(0);
   utc.setUTCFullYear(year, month - 1, day);
-  // A day that the month does not have is carried into the next one by the platform; here it is an error.
+  // JavaScript carries a day that the month lacks into the next month; here it is an error.
   if (utc.getUTCMonth() !== month - 1 || utc.getUTCDate() !== day) return null;
   if (hour > 23 || minute > 59 || second > 59 || zoneHours > 23 || zoneMinutes > 59) return null;
   const zoneMs = (match[8] === '-' ? -1 : 1) * (zoneHours * 60 + zoneMinutes) * 60_000;

@@ -7,7 +7,7 @@ export interface Price {
   /** Fees included. */
   totalSendingAmount: bigint;
   totalReceivingAmount: bigint;
-  /** In the sending currency: the fixed and the variable fee together. */
+  /** Fixed plus variable fee, in the sending currency. */
   fees: bigint;
   fixedFee: bigint;
   variableFee: bigint;
@@ -20,7 +20,7 @@ export interface Price {
 export type Pricing = { kind: 'priced'; price: Price } | { kind: 'too-small' } | { kind: 'too-large' };
 
 const INT64_MAX = 2n ** 63n - 1n;
-/** More digits than a double holds, so that a client that goes through one is found out. */
+/** More digits than a double holds, to expose clients that convert to one. */
 const RATE_DECIMALS = 18;
 const RATE_SCALE = 10n ** BigInt(RATE_DECIMALS);
 
@@ -37,7 +37,7 @@ export function priceOf(sending: Currency, receiving: Currency, side: LockedSide
   const scaledRate = divideRounded(scaledPriceOf(receiving) * RATE_SCALE, scaledPriceOf(sending));
   const sendingUnit = 10n ** BigInt(sending.decimals);
   const receivingUnit = 10n ** BigInt(receiving.decimals);
-  // The converted part is what is left after fees; rounding is never in the payer's favour.
+  // The amount after fees is converted; rounding never favours the payer.
   const convertedWhenReceiving = divideUp(lockedAmount * scaledRate * sendingUnit, receivingUnit * RATE_SCALE);
   const feeBase = side === 'SENDING' ? lockedAmount : convertedWhenReceiving;
   const variableFee = (feeBase * VARIABLE_FEE_NUMERATOR) / VARIABLE_FEE_DENOMINATOR;

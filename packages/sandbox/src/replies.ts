@@ -9,12 +9,12 @@ import {
 
 export interface Reply {
   status: number;
-  /** JSON, as it is sent; text, so that a stored answer is replayed byte by byte and costs little to keep. */
+  /** JSON text as sent, so that a stored answer is replayed byte by byte and is cheap to keep. */
   bodyText: string;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** What an operation answers; `effect` names the transaction that was made or changed, null if nothing was. */
+/** An operation's answer; `effect` names the created or changed transaction, null: none. */
 export interface Outcome {
   reply: Reply;
   effect: { transactionId: string } | null;
@@ -26,7 +26,7 @@ export interface Problem {
   message: string;
 }
 
-/** Problems listed in one answer. */
+/** Limit of problems in one answer. */
 const PROBLEMS_MAX = 20;
 
 export function jsonReply(status: number, body: object): Reply {

@@ -1,4 +1,4 @@
-/** The service as a whole: its world of the moment, and what outlives a reset (clock, credentials, connections). */
+/** The whole service: its current world, and the parts that survive a reset (clock, credentials, connections). */
 import type { Credentials } from './authentication.ts';
 import type { Clock } from './clock.ts';
 import { currencyOf, DEFAULT_CURRENCY, isCurrencyCode } from './currencies.ts';
@@ -14,14 +14,14 @@ export interface SandboxOptions {
   clock: Clock;
   /** Accounts that exist from the start and after each reset. */
   accounts: readonly AccountSeed[];
-  /** Seed of the draws of fault rules with a share. */
+  /** Random seed for fault rules with a share. */
   randomSeed: number;
 }
 
 export class Sandbox {
   readonly credentials: Credentials;
   readonly clock: Clock;
-  /** For answers that a fault delays. Not the world's: a reset must not leave connections hanging. */
+  /** For answers delayed by a fault. Not part of the world: a reset must not leave connections hanging. */
   readonly faultTimers: Scheduler;
   readonly #options: SandboxOptions;
   #world: World;

@@ -1,4 +1,4 @@
-/** What the last three digits of an account id, or of the user part of a UMA address, make of a payment. */
+/** A payment's scenario, by the last three digits of an account id or of a UMA address's user part. */
 
 export const FAILURE_REASONS = [
   'LNURLP_FAILED',
@@ -43,7 +43,7 @@ const SCENARIOS: ReadonlyMap<string, Scenario> = new Map<string, Scenario>([
   ]),
 ]);
 
-/** The scenario of the first name that has one; names are account ids or UMA addresses. */
+/** The scenario of the first name with one; names are account ids or UMA addresses. */
 export function scenarioOf(...names: string[]): Scenario {
   for (const name of names) {
     const user = name.includes('@') && !name.includes(':') ? name.slice(0, name.indexOf('@')) : name;

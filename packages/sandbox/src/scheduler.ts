@@ -1,9 +1,9 @@
 /**
- * What is to happen later, in one queue over one timer: a hundred thousand payments on their way need no more than the
- * timer of the earliest. Tasks run in the order of their instants, ties in the order of scheduling, and are told the
- * instant at which they were due, so that a late timer does not change any date that the service shows.
+ * Schedules tasks in one queue over one timer: a hundred thousand pending payments need only the earliest one's timer. Tasks
+ * run in the order of their instants, ties in the order of scheduling. Each gets the instant at which it was due, so that a
+ * late timer does not change any date in the service.
  *
- * Owner: whoever made it; `stop` drops all that is left.
+ * The code that makes it owns it; `stop` drops the remaining tasks.
  */
 import type { Clock } from './clock.ts';
 
@@ -34,7 +34,7 @@ export class Scheduler {
     this.#arm();
   }
 
-  /** Runs all that is due now; called before every request, so that no answer is older than the clock. */
+  /** Runs all due tasks; called before every request, so that no answer lags behind the clock. */
   runDue(): void {
     const nowMs = this.#clock.nowMs();
     for (let task = this.#heap[0]; task !== undefined && task.dueMs <= nowMs; task = this.#heap[0]) {

@@ -1,6 +1,6 @@
 /**
- * HTTP: from a request to a call, in the stages path, credentials, method, body, rate limit, fault, operation. Whatever
- * a client sends is answered with a 4xx at worst; a 500 is a bug of the sandbox and printed.
+ * HTTP: from a request to a call, in the stages path, credentials, method, body, rate limit, fault, operation. Any client
+ * input gets a 4xx at worst; a 500 is a bug of the sandbox, and is printed.
  *
  * The server owns its connections; `close` ends them all.
  */
@@ -15,11 +15,11 @@ import { errorReply, type Reply } from './replies.ts';
 import type { Sandbox } from './sandbox.ts';
 import { writeReply } from './writing.ts';
 
-/** Far above what any request of the interface needs. */
+/** Far above the need of any request of the interface. */
 const BODY_MAX_BYTES = 256 * 1024;
-/** After an answer to a body that is too large: how long the client may go on sending, so that it can read the answer. */
+/** After an answer to a body that is too large: how long the client may continue sending, so that it can read the answer. */
 const DRAIN_MAX_MS = 1000;
-/** Longer than clients keep idle connections, so that it is not the sandbox that closes under a request. */
+/** Longer than clients keep idle connections, so that the sandbox never closes one during a request. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 
@@ -63,7 +63,7 @@ function answer(sandbox: Sandbox, request: IncomingMessage, response: ServerResp
   if (refused !== null) writeReply(response, refused);
 }
 
-/** Hands the call to its operation, or returns the answer that refuses it before. */
+/** Passes the call to its operation, or returns the answer that refuses it first. */
 function answerVersioned(
   sandbox: Sandbox,
   request: IncomingMessage,
@@ -135,7 +135,7 @@ function pathOf(request: IncomingMessage): string {
   return queryAt === -1 ? url : url.slice(0, queryAt);
 }
 
-/** Calls back once, with the whole body or as soon as it is too large; not at all if the client goes away before. */
+/** Calls back once, with the whole body or as soon as it is too large; never if the client disconnects first. */
 function readBody(request: IncomingMessage, done: (body: Body) => void): void {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -150,11 +150,11 @@ function readBody(request: IncomingMessage, done: (body: Body) => void): void {
       done({ kind: 'whole', bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) });
   });
   request.on('error', () => {
-    // The client went away in the middle of its request: there is no one to answer and nothing to perform.
+    // The client disconnected during its request: there is no one to answer and nothing to perform.
   });
 }
 
-/** Answers what is not HTTP, or has a head that is too large, and closes the connection. */
+/** Answers input that is not HTTP, or whose head is too large, and closes the connection. */
 function answerUnreadable(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();

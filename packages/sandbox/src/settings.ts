@@ -1,4 +1,4 @@
-/** What can be set, at the start or at run time through `POST /control/settings`. */
+/** Settings, at the start or at run time through `POST /control/settings`. */
 import { z } from 'zod';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 
@@ -7,9 +7,12 @@ const durationMs = z.number().min(0).max(1e12);
 export const SETTINGS = z.strictObject({
   /** Operations whose Idempotency-Key is honoured. */
   honourKeys: z.array(z.enum(COMMAND_TYPES)).readonly(),
-  /** A known Idempotency-Key with another request is answered 409; else as the first request was, as the interface says. */
+  /**
+   * True: a known Idempotency-Key with another request gets a 409. False: it gets the first request's answer, as the
+   * interface says.
+   */
   refuseReusedKeys: z.boolean(),
-  /** Integers of answers are written as `1000.0`, which JSON Schema takes for integers. */
+  /** Writes integers in answers as `1000.0`, which JSON Schema accepts as integers. */
   writePointZero: z.boolean(),
   /** From the creation of a quote to its expiry. */
   quoteLifetimeMs: durationMs,

@@ -8,18 +8,18 @@ import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
 import type { AccountSeed } from './state.ts';
 
 export interface SandboxStartOptions extends Partial<Settings> {
-  /** 0, the default: any free one. */
+  /** Default 0: any free port. */
   port?: number;
-  /** Without it, any that is not empty. */
+  /** Default: any non-empty value. */
   tokenId?: string;
   clientSecret?: string;
-  /** Accounts that exist from the start; others come into being when first named. */
+  /** Accounts that exist from the start; others are created when first named. */
   accounts?: readonly AccountSeed[];
-  /** Seed of the draws of fault rules with a share; 1 by default. */
+  /** Random seed for fault rules with a share; default: 1. */
   randomSeed?: number;
-  /** The system's clock by default; tests hand in one that they move. */
+  /** Default: the system's clock; tests pass one that they move. */
   clock?: Clock;
-  /** Gets a line per answer; none by default. */
+  /** Receives a line per answer; default: none. */
   log?: (line: string) => void;
 }
 
@@ -29,15 +29,15 @@ export interface RunningSandbox {
   /** The same with the version segment: the base URL of the payment service. */
   baseUrl: string;
   port: number;
-  /** What the control endpoints show and change, for those in this process. */
+  /** The state behind the control endpoints, for code in this process. */
   service: Sandbox;
-  /** Closes every connection and drops what was still to happen. May be called twice. */
+  /** Closes every connection and drops scheduled tasks. May be called twice. */
   stop(): Promise<void>;
 }
 
 const HOST = '127.0.0.1';
 
-/** The service itself, without a server. @throws if an account of the options is not valid. */
+/** The service without a server. @throws if an account of the options is not valid. */
 export function makeSandbox(options: Omit<SandboxStartOptions, 'port' | 'log'>): Sandbox {
   const names = Object.keys(DEFAULT_SETTINGS) as (keyof Settings)[];
   return new Sandbox({

@@ -1,6 +1,6 @@
 /**
- * What the sandbox remembers: accounts, quotes, transactions, lookups. One world lives from a start or reset to the
- * next; it owns its scheduler, and what still runs on an old world touches nothing of the new one.
+ * The sandbox's state: accounts, quotes, transactions, lookups. One world lives from a start or reset to the next. It owns
+ * its scheduler, and work left over from an old world does not touch the new one.
  */
 import { Books } from './books.ts';
 import type { Clock } from './clock.ts';
@@ -43,23 +43,23 @@ export interface StatusChange<Status> {
 
 export interface Transaction {
   id: string;
-  /** Where it stands in the timeline. */
+  /** Its position in the timeline. */
   position: number;
   type: 'INCOMING' | 'OUTGOING';
   status: TransactionStatus;
-  /** Every status that it had, the first one first. */
+  /** Every status so far, oldest first. */
   history: StatusChange<TransactionStatus>[];
   scenario: Scenario;
   source: Party;
   destination: Party;
-  /** Account ids and UMA addresses that the list's two filters find it by. */
+  /** Account ids and UMA addresses by which the list's two filters find it. */
   senderIdentifiers: readonly string[];
   receiverIdentifiers: readonly string[];
   customerId: string;
   platformCustomerId: string;
   sent: Money;
   received: Money;
-  /** Of an outgoing transaction; an incoming one has neither price nor quote. */
+  /** Only of an outgoing transaction; an incoming one has neither price nor quote. */
   price: Price | null;
   quoteId: string | null;
   description: string | null;
@@ -69,7 +69,7 @@ export interface Transaction {
   createdAtMs: number;
   updatedAtMs: number;
   settledAtMs: number | null;
-  /** Grows with each change of plan: a step that was scheduled for an older plan is dropped. */
+  /** Grows with each change of plan: steps of an older plan are dropped. */
   plan: number;
 }
 
@@ -90,7 +90,7 @@ export interface Quote {
   transaction: Transaction;
 }
 
-/** What the books and accounts of the service start from. */
+/** The starting state of the books and accounts. */
 export interface AccountSeed {
   id: string;
   currency?: string;
@@ -103,7 +103,7 @@ export interface AccountSeed {
 /** Covers a thousand of the largest quotes, in any currency. */
 const STARTING_BALANCE = 9_000_000_000_000_000_000n;
 
-/** A guard against filling the machine's memory; beyond, creating is answered 503 until a reset. */
+/** Protects the machine's memory: beyond this, creating returns 503 until a reset. */
 export const TRANSACTIONS_MAX = 500_000;
 
 export interface World {
@@ -119,7 +119,7 @@ export interface World {
   readonly transactions: Map<string, Transaction>;
   /** In the order of creation, which is the order of createdAt, then id. */
   readonly timeline: Transaction[];
-  /** Fields that a lookup's receiver asks of the payer; lookups that are not here ask for nothing known. */
+  /** Fields that a lookup's receiver requires of the payer; other lookups require none. */
   readonly lookups: Map<string, readonly string[]>;
 }
 
@@ -140,7 +140,7 @@ export function createWorld(settings: Settings, clock: Clock): World {
   };
 }
 
-/** The account of that id; it comes into being when first named. */
+/** The account with that id; it is created when first named. */
 export function accountNamed(world: World, id: string, currency: Currency = DEFAULT_CURRENCY): Account {
   return world.accounts.get(id) ?? openAccount(world, { id }, currency);
 }
@@ -160,7 +160,7 @@ export function openAccount(world: World, seed: AccountSeed, currency: Currency)
   return account;
 }
 
-/** Moves the difference between an account and where all balances come from. */
+/** Books the difference between the account and the source of all balances. */
 export function postStartingBalance(world: World, account: Account, amount: bigint): void {
   world.books.post(`the starting balance of ${account.id}`, [
     { account: 'starting-balances', currency: account.currency.code, amount: -amount },

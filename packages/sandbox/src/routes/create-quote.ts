@@ -38,7 +38,7 @@ const PURPOSES = [
   'OTHER',
 ] as const;
 
-/** Receiving currencies for which the sandbox plays a geography that asks for the purpose. */
+/** Receiving currencies for which the sandbox simulates a country that requires the purpose. */
 const CURRENCIES_WITH_PURPOSE = ['INR'];
 
 const BODY = z.strictObject({

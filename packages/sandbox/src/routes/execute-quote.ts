@@ -5,7 +5,7 @@ import { errorReply, invalidInput, jsonReply, unchanged, type Outcome, type Repl
 import { isInternal, type Account, type World } from '../state.ts';
 import { quoteView } from '../views.ts';
 
-/** `body` is undefined where the request had none. */
+/** `body` is undefined if the request had none. */
 export function executeQuoteById(world: World, quoteId: string, body: unknown): Outcome {
   if (body !== undefined && !(isJsonObject(body) && Object.keys(body).length === 0)) {
     return unchanged(invalidInput({ path: '', message: 'this endpoint takes no body' }));
@@ -20,7 +20,7 @@ export function executeQuoteById(world: World, quoteId: string, body: unknown): 
   return { reply: jsonReply(200, quoteView(quote)), effect: { transactionId: quote.transaction.id } };
 }
 
-/** The answer where an internal account holds less than what is to be sent; null where it is enough. */
+/** The answer if an internal account holds less than the amount to send; null if it is enough. */
 export function insufficientBalance(world: World, account: Account, amount: bigint): Reply | null {
   if (!isInternal(account) || world.books.balanceOf(account.id, account.currency.code) >= amount) return null;
   return errorReply(400, 'INSUFFICIENT_BALANCE', 'the source account holds less than the amount to be sent');

@@ -11,7 +11,7 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
   type: ['INCOMING', 'OUTGOING'],
   sortOrder: ['asc', 'desc'],
 };
-/** Filters other than the dates: what a transaction is found by. */
+/** Filters other than the dates: the values by which a transaction is found. */
 const FILTERS: Readonly<Record<string, (transaction: Transaction) => readonly string[]>> = {
   customerId: ({ customerId }) => [customerId],
   platformCustomerId: ({ platformCustomerId }) => [platformCustomerId],
@@ -19,7 +19,7 @@ const FILTERS: Readonly<Record<string, (transaction: Transaction) => readonly st
   receiverAccountIdentifier: ({ receiverIdentifiers }) => receiverIdentifiers,
   status: ({ status }) => [status],
   type: ({ type }) => [type],
-  // One that shows no reconciliation instructions is not found by what they would say.
+  // A transaction without visible reconciliation instructions is not found by their content.
   reference: ({ reference, status }) => (status === 'CREATED' ? [] : [reference]),
 };
 const PARAMETERS = [...Object.keys(FILTERS), 'startDate', 'endDate', 'limit', 'cursor', 'sortOrder'];
@@ -76,7 +76,7 @@ function problemsOf(parameters: Parameters): Problem[] {
   return problems;
 }
 
-/** One page of the timeline, from behind the position `after` in the direction of the sort. */
+/** One page of the timeline after the position `after`, in sort direction. */
 function pageOf(
   world: World,
   parameters: Parameters,
@@ -100,14 +100,14 @@ function pageOf(
     if (data.length < limit) data.push(transaction);
     else {
       hasMore = true;
-      // Without a predicate all of the range match: no need to look at the rest to count them.
+      // Without a predicate the whole range matches, so counting needs no scan.
       if (matches === null) break;
     }
   }
   return { data, totalCount: matches === null ? Math.max(until - from, 0) : totalCount, hasMore };
 }
 
-/** Null where there is no filter but the dates. */
+/** Null without filters other than the dates. */
 function predicateOf(parameters: Parameters): ((transaction: Transaction) => boolean) | null {
   const tests = Object.entries(FILTERS).flatMap(([name, namesOf]) => {
     const asked = parameters[name];
@@ -116,7 +116,7 @@ function predicateOf(parameters: Parameters): ((transaction: Transaction) => boo
   return tests.length === 0 ? null : (transaction) => tests.every((test) => test(transaction));
 }
 
-/** What a cursor is bound to: every parameter but the page's own, in an order of ours. */
+/** The binding of a cursor: every parameter except the page's own, in a fixed order. */
 function filtersText(parameters: ReadonlyMap<string, string>): string {
   const filters = { ...Object.fromEntries(parameters), sortOrder: parameters.get('sortOrder') ?? 'desc' };
   return JSON.stringify(
@@ -134,7 +134,7 @@ function firstAfter(timeline: readonly Transaction[], instantMs: number): number
   return firstIndex(timeline, (transaction) => transaction.createdAtMs > instantMs);
 }
 
-/** Binary search for the first transaction that passes a test which, once passed, all later ones pass. */
+/** Binary search for the first transaction that passes a test; all later ones must pass it too. */
 function firstIndex(timeline: readonly Transaction[], passes: (transaction: Transaction) => boolean): number {
   let low = 0;
   let high = timeline.length;

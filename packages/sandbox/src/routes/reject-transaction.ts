@@ -8,7 +8,7 @@ import { transactionView } from '../views.ts';
 
 const BODY = z.strictObject({ reason: z.string().optional() });
 
-/** `body` is undefined where the request had none. */
+/** `body` is undefined if the request had none. */
 export function rejectTransaction(world: World, transactionId: string, body: unknown): Outcome {
   const checked = body === undefined ? null : check(BODY, body);
   if (checked?.ok === false) return unchanged(invalidInput(...checked.problems));

@@ -1,4 +1,6 @@
-/** POST /sandbox/uma/receive: an incoming UMA payment, which waits a while for approval and can be rejected meanwhile. */
+/**
+ * POST /sandbox/uma/receive: an incoming UMA payment. It waits for approval for a while, and can be rejected in that time.
+ */
 import { z } from 'zod';
 import { currencyOf } from '../currencies.ts';
 import { addTransaction, receive } from '../payments.ts';

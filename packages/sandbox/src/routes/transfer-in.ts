@@ -14,7 +14,7 @@ const BODY = z.strictObject({
   amount: amount.optional(),
 });
 
-/** What arrives when the request names no amount; smallest unit. */
+/** The amount that arrives if the request names none; smallest unit. */
 const AMOUNT_WHEN_OPEN = 10_000n;
 
 export function transferIn(world: World, body: unknown): Outcome {
