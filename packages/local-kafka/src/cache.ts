@@ -1,10 +1,10 @@
 /**
- * What was downloaded, outside the checkout: one folder per pin, complete or not there at all.
+ * The cache of downloads, outside the checkout: one folder per pin, complete or absent.
  *
- * Stages of an installation: look for the complete folder -> lock -> look again -> download into a folder of one's own
- * -> write the completion marker -> rename. The rename is what makes it safe; the lock only spares a second download
- * (and keeps two Mavens out of one local repository), so a lock whose holder has died may be broken without more ado,
- * and two holders at once, as in two containers that share a cache, do no harm.
+ * Stages of an installation: look for the complete folder -> lock -> look again -> download into a private folder -> write
+ * the completion marker -> rename. The rename makes it safe. The lock only avoids a second download, and two Mavens in one
+ * local repository. So a dead holder's lock may be broken, and two holders at once (as in two containers that share a cache)
+ * do no harm.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -17,14 +17,14 @@ import type { MavenPin } from './pins.ts';
 
 const MARKER = 'complete.json';
 
-/** A download over a slow line (155 MB at 2 Mbit/s takes ten minutes), and the one it waits for. */
+/** A download over a slow line (155 MB at 2 Mbit/s takes ten minutes), plus the one it waits for. */
 const LOCK_WAIT_MS_MAX = 30 * 60_000;
 const LOCK_POLL_MS = 200;
 
-/** No download is still under way after this time. */
+/** After this time no download is still running. */
 const LEFTOVER_AGE_MS_MIN = 2 * 60 * 60_000;
 
-/** A lock file without a process id is one that was just created, or whose writer died right then. */
+/** A lock file without a process id was just created, or its writer died at that moment. */
 const EMPTY_LOCK_AGE_MS_MAX = 5_000;
 
 /** `$PAYMENT_PROCESSOR_CACHE`, or `~/.cache/payment-processor`. */
@@ -34,7 +34,7 @@ function cacheDirectory(): string {
 }
 
 /**
- * @param onProgress receives a line when something is downloaded or waited for, none when it is there already
+ * @param onProgress receives a line for each download or wait, none for a complete folder
  * @returns the folder that holds the pin's files
  * @throws {EngineError} MAVEN_MISSING, DOWNLOAD_FAILED
  */
@@ -67,7 +67,7 @@ async function downloadTo(folder: string, pin: MavenPin, onProgress: (line: stri
     await download(pin, unfinished, `${folder}.maven.log`, onProgress);
     await writeFile(join(unfinished, MARKER), `${JSON.stringify({ coordinates: pin.coordinates }, null, 2)}\n`);
     await rename(unfinished, folder).catch(async (error: unknown) => {
-      // Another process was quicker, and what it has is the same.
+      // Another process was quicker; its folder has the same content.
       if (!(await isComplete(folder))) throw error;
     });
   } finally {
@@ -79,7 +79,7 @@ function unfinishedPrefix(folder: string): string {
   return `${folder}.download-`;
 }
 
-/** What processes that died left behind: their downloads, and a folder that somebody emptied in part. */
+/** Removes leftovers: downloads of dead processes, and a folder that someone partly emptied. */
 async function removeLeftovers(cache: string, folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   const prefix = basename(unfinishedPrefix(folder));
@@ -142,7 +142,7 @@ async function lockHolder(lockFile: string): Promise<LockHolder> {
     process.kill(pid, 0);
     return { state: 'alive', pid };
   } catch (error) {
-    // EPERM: it lives, under another user.
+    // EPERM: it is alive under another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM' ? { state: 'alive', pid } : { state: 'dead' };
   }
 }

@@ -1,7 +1,6 @@
 /**
- * The classes of a server, parsed once and kept beside its jars: with them a broker's start costs 1.8 s of processor time, not 2.9,
- * the registry's 2.2 s, not 3.8. A JVM passes over an archive of another version or of other jars by itself, and starts as it
- * would without.
+ * A server's classes, parsed once and kept beside its jars. A broker's start then takes 1.8 s of CPU time instead of 2.9, the
+ * registry's 2.2 s instead of 3.8. A JVM ignores an archive of another version or other jars, and starts without it.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
@@ -10,13 +9,13 @@ import { join } from 'node:path';
 import { archiveOf } from './jvm.ts';
 import type { Server } from './server.ts';
 
-/** A JVM writes its archive as it ends; on a busy machine that takes many seconds. */
+/** A JVM writes its archive at exit; on a busy machine that takes many seconds. */
 const WRITTEN_MS_MAX = 120_000;
 
-/** @returns a server that is not started yet; its data and logs go into the directory, and its JVM gets the flag */
+/** @returns a server that is not started yet, with its data and logs in the directory and the flag for its JVM */
 export type ArchivedServer = (directory: string, flag: string) => Promise<Server>;
 
-/** Makes the archive where there is none: starts the server once, and ends it. Never rejects: no archive is needed. */
+/** Makes a missing archive: starts the server once, and ends it. Never rejects, because the archive is optional. */
 export async function makeClassArchive(
   jars: string,
   server: ArchivedServer,
@@ -34,7 +33,7 @@ export async function makeClassArchive(
     await started.end(WRITTEN_MS_MAX);
     await rename(unfinished, archive);
   } catch {
-    // An empty one is passed over, too, and keeps every start from trying again.
+    // The JVM ignores an empty archive, and it stops later starts from trying again.
     await writeFile(archive, '').catch(() => undefined);
   } finally {
     for (const path of [directory, unfinished]) await rm(path, { recursive: true, force: true });

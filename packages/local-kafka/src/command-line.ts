@@ -1,13 +1,12 @@
-/** What the programs that are started by hand on this machine have in common: how they read their words and end. */
+/** Shared by programs that developers start by hand: how they parse their arguments and end. */
 
 export const EXIT_CODE_FAILED = 1;
 const EXIT_CODE_USAGE = 2;
 
 /**
- * Ends this process where there is nothing to run: with the usage where help is asked for, with what is wrong and the
- * usage where the words are.
- * @param parse gets the words after the script's name, without a leading `--`, which some package managers hand on;
- *   null asks for help, and an error that it throws says what is wrong
+ * Ends this process if there is nothing to run: prints the usage for --help, or the error and the usage for wrong arguments.
+ * @param parse gets the arguments without a leading `--`, which some package managers pass on;
+ *   it returns null for help, and throws on wrong arguments
  */
 export function readWords<Options extends object>(usage: string, parse: (words: string[]) => Options | null): Options {
   const words = process.argv.slice(2);
@@ -23,8 +22,8 @@ export function readWords<Options extends object>(usage: string, parse: (words: 
 }
 
 /**
- * Resolves at the first signal. The handlers stay: npm passes a Ctrl-C on that the terminal has already delivered, and
- * the second must not cut the end short.
+ * Resolves at the first signal. The handlers stay: npm forwards a Ctrl-C that the terminal has already delivered, and the
+ * second must not interrupt the shutdown.
  */
 export async function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

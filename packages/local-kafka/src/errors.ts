@@ -1,7 +1,7 @@
 type EngineErrorCode =
   'INVALID_OPTIONS' | 'JAVA_MISSING' | 'MAVEN_MISSING' | 'DOWNLOAD_FAILED' | 'PORT_TAKEN' | 'NOT_READY' | 'ENDED';
 
-/** What keeps the engine from starting; the message says what to do about it. */
+/** The engine cannot start; the message names the remedy. */
 export class EngineError extends Error {
   readonly code: EngineErrorCode;
 
@@ -12,7 +12,7 @@ export class EngineError extends Error {
   }
 }
 
-/** How to do without the engine; part of every message about missing tools. */
+/** The alternative to the engine; part of every message about missing tools. */
 export const EXISTING_KAFKA_ADVICE =
   'To use a Kafka and a schema registry that already run, set KAFKA_BROKERS and SCHEMA_REGISTRY_URL instead ' +
   '(for the tests: TEST_KAFKA_BROKERS and TEST_SCHEMA_REGISTRY_URL).';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 
-/** Flags for JVMs that start often and live shortly: quick to start, small, no second optimizing compiler, no files of their own in the temporary folder. */
+/** Flags for short-lived JVMs: quick to start, small, no second optimizing compiler, no files in the temporary folder. */
 export const QUICK_START_FLAGS = [
   '-XX:TieredStopAtLevel=1',
   '-XX:+UseSerialGC',
@@ -8,12 +8,12 @@ export const QUICK_START_FLAGS = [
   '-XX:-UsePerfData',
 ] as const;
 
-/** The classes that a start from this folder of jars loads, parsed once; beside the folder. See class-archive.ts. */
+/** Path of the class archive beside this folder of jars. See class-archive.ts. */
 export function archiveOf(folder: string): string {
   return `${folder}.jsa`;
 }
 
-/** None where there is no archive. */
+/** Empty without an archive. */
 export function archiveFlags(folder: string): string[] {
   const archive = archiveOf(folder);
   return existsSync(archive) ? [`-XX:SharedArchiveFile=${archive}`] : [];

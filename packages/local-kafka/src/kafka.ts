@@ -1,7 +1,7 @@
 /**
- * Kafka brokers in KRaft mode, each a controller as well.
+ * Kafka brokers in KRaft mode; each is also a controller.
  *
- * Stages of a broker: storage formatted (once per directory) -> started -> ready (it and all before it answer) -> ended.
+ * Stages of a broker: storage formatted (once per directory) -> started -> ready (it and all earlier ones answer) -> ended.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
@@ -11,18 +11,18 @@ import { archiveFlags, QUICK_START_FLAGS } from './jvm.ts';
 import { LOOPBACK } from './ports.ts';
 import { logTail, startProcess, type SupervisedProcess } from './supervised-process.ts';
 
-/** Formatting is one JVM start; on a loaded machine it may take several seconds. */
+/** Formatting takes one JVM start: several seconds on a loaded machine. */
 const FORMAT_MS_MAX = 60_000;
 
-/** Three is what a production cluster has; more brokers only spread partitions. */
+/** As in a production cluster; more brokers only spread partitions. */
 const REPLICATION_FACTOR_MAX = 3;
 
-/** Every partition of an internal topic is created at first use; the default of 50 makes that slow. */
+/** The first use of an internal topic creates all its partitions; the default of 50 makes that slow. */
 const INTERNAL_TOPIC_PARTITIONS = 8;
 
 /**
- * How long a dead broker stays registered: failover and its own restart wait for that. The default is 9 s; a starved
- * machine must not lose a live broker.
+ * How long a dead broker stays registered: failover and its own restart wait for this. The default is 9 s; a starved machine
+ * must not lose a live broker.
  */
 const BROKER_SESSION_TIMEOUT_MS = 4_000;
 const BROKER_HEARTBEAT_INTERVAL_MS = 500;
@@ -36,18 +36,18 @@ export interface BrokerNode {
   readonly controllerPort: number;
 }
 
-/** What makes a broker ask who its clients are, and what they may: beside its plain listener, which the engine uses itself. */
+/** A listener with authentication and authorization, in addition to the plain one that the engine itself uses. */
 export interface BrokerSecurity {
   readonly listeners: readonly {
     readonly name: string;
     readonly port: number;
     readonly protocol: 'SSL' | 'SASL_PLAINTEXT' | 'SASL_SSL';
   }[];
-  /** Server settings: certificates, log-ins, the authorizer. */
+  /** Server settings: certificates, authentication, the authorizer. */
   readonly properties: Readonly<Record<string, string>>;
-  /** Users that are made with the storage, as Kafka's formatting takes them: `SCRAM-SHA-512=[name=...,password=...]`. */
+  /** Users to create with the storage, in the format of Kafka's formatting tool: `SCRAM-SHA-512=[name=...,password=...]`. */
   readonly scramUsers: readonly string[];
-  /** Also logs what the authorizer allows, many lines a second: tests read there which rights nobody needs. */
+  /** Also logs allowed operations, many lines a second: tests find unused rights in it. */
   readonly logsAllowed: boolean;
 }
 
@@ -85,22 +85,22 @@ function brokerProperties(
     'transaction.state.log.replication.factor': replicationFactor,
     'transaction.state.log.min.isr': minInsyncReplicas,
     'transaction.state.log.num.partitions': INTERNAL_TOPIC_PARTITIONS,
-    // A group of tests should not wait for members that never come.
+    // Test groups should not wait for members that never come.
     'group.initial.rebalance.delay.ms': 0,
-    // Tests of lost members want short sessions.
+    // Tests of lost members need short sessions.
     'group.min.session.timeout.ms': 1000,
-    // A transaction that its producer left open should end soon after its timeout, not up to 10 s later.
+    // An abandoned transaction should end soon after its timeout, not up to 10 s later.
     'transaction.abort.timed.out.transaction.cleanup.interval.ms': 1000,
     'message.max.bytes': MESSAGE_BYTES_MAX,
     'replica.fetch.max.bytes': MESSAGE_BYTES_MAX,
-    // The default of 128 MB is taken from the heap at the start.
+    // The default reserves 128 MB of the heap at the start.
     'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
     ...security?.properties,
   };
 }
 
 const LOGGING = [
-  // Else the log ends where the orderly end of the broker begins.
+  // Without it the log ends when the broker's shutdown begins.
   'shutdownHook=disable',
   'rootLogger.level=INFO',
   'rootLogger.appenderRef.console.ref=console',
@@ -122,14 +122,14 @@ export interface KafkaPlaces {
   readonly directory: string;
 }
 
-/** 16 random bytes as Kafka writes its ids. One that starts with a dash would be read as a flag. */
+/** 16 random bytes in Kafka's id format. An id that starts with a dash would look like a flag. */
 export function newClusterId(): string {
   return randomBytes(16).toString('base64url').replace(/^-/, 'A');
 }
 
 /**
- * Writes the settings of a broker and formats its storage unless it is formatted already.
- * @throws {EngineError} ENDED when Kafka refuses to format
+ * Writes a broker's settings and formats its storage, unless it is formatted.
+ * @throws {EngineError} ENDED if Kafka refuses to format
  */
 export async function prepareBroker(
   places: KafkaPlaces,
@@ -180,7 +180,7 @@ export async function prepareBroker(
   );
 }
 
-/** Starts a prepared broker; it is not ready yet. @param flags further ones for its JVM */
+/** Starts a prepared broker; it is not ready yet. @param flags further JVM flags */
 export async function startBroker(
   places: KafkaPlaces,
   node: BrokerNode,

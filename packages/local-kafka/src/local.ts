@@ -6,7 +6,7 @@ import { EngineError } from './errors.ts';
 import { PORT_MAX, requireFree } from './ports.ts';
 import { BROKERS_MAX, startEngine } from './start.ts';
 
-/** Ending takes well under a second; whatever holds it up must not hold up the terminal. */
+/** Shutdown takes well under a second; if it hangs, it must not block the terminal. */
 const STOP_MS_MAX = 30_000;
 
 const USAGE = `Usage: npm run local -- [options]
@@ -28,7 +28,7 @@ interface LocalOptions {
   readonly sandboxPort?: number;
 }
 
-/** Null where help is asked for. */
+/** Null: help was requested. */
 function parseWords(args: string[]): LocalOptions | null {
   const options = {
     brokers: { type: 'string' },
@@ -65,7 +65,7 @@ async function runLocal({ sandboxPort, ...engineOptions }: LocalOptions): Promis
   if (sandboxPort !== undefined) await requireFree(sandboxPort, 'the sandbox');
   const sandbox = await startSandbox(sandboxPort === undefined ? {} : { port: sandboxPort });
   const engine = await startEngine({ ...engineOptions, onProgress: say });
-  // Before it is named: it may come at once.
+  // Before the message that mentions Ctrl-C: the user may press it at once.
   const stopped = stopSignal();
   say(`
 Kafka, the schema registry and the sandbox are running. Settings to use in another terminal:

@@ -1,4 +1,4 @@
-/** Fetching a pin's files with the user's own Maven (its settings, mirrors and proxies apply). */
+/** Fetches a pin's files with the user's own Maven (its settings, mirrors and proxies apply). */
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,17 +8,17 @@ import { DEPENDENCY_PLUGIN, type MavenPin } from './pins.ts';
 import { logTail, startProcess } from './supervised-process.ts';
 import { findMaven } from './tools.ts';
 
-/** For a slow line; a download that is longer than this is rather stuck. */
+/** Long enough for a slow line; a longer download is probably stuck. */
 const DOWNLOAD_MS_MAX = 20 * 60_000;
 
-/** How often a line says how far it is. */
+/** Interval of the progress line. */
 const PROGRESS_INTERVAL_MS = 5_000;
 
 const UNPACK_MS_MAX = 120_000;
 
 /**
- * Puts the jars of a pin (with what they depend on), or the unpacked contents of its archive, into a folder.
- * @param logFile Maven's log, of this download alone
+ * Puts a pin's jars with their dependencies, or its unpacked archive, into a folder.
+ * @param logFile Maven's log of this download only
  * @throws {EngineError} MAVEN_MISSING, DOWNLOAD_FAILED
  */
 export async function download(
@@ -38,7 +38,7 @@ export async function download(
       return;
     }
     case 'archive': {
-      // Copied, not unpacked, by the plugin: it would cut long file names.
+      // The plugin only copies: when unpacking it would cut long file names.
       const archives = join(folder, 'archive');
       await mkdir(archives);
       for (const coordinate of pin.coordinates) {

@@ -3,9 +3,9 @@ import { EngineError } from './errors.ts';
 
 export interface MavenPin {
   readonly kind: 'jars' | 'archive';
-  /** As people say it. */
+  /** Name for people. */
   readonly title: string;
-  /** Folder in the cache; a changed pin also changes the digest behind it. */
+  /** Folder in the cache; a digest of the pin is appended. */
   readonly folder: string;
   /** groupId:artifactId:version, or groupId:artifactId:version:packaging:classifier for an archive. */
   readonly coordinates: readonly string[];
@@ -19,8 +19,8 @@ type KafkaVersion = (typeof KAFKA_VERSIONS)[number];
 const LOG4J = 'org.apache.logging.log4j';
 
 /**
- * Kafka depends on slf4j and log4j without a binding, before 4.1 on slf4j alone: its log would be lost. Before 4.0 it also
- * calls log4j 1, which the bridge answers.
+ * Kafka depends on slf4j and log4j without a binding (before 4.1 only on slf4j), so its log would be lost. Before 4.0 it also
+ * calls log4j 1, which the bridge provides.
  */
 const KAFKA_LOGGING: Readonly<Record<KafkaVersion, readonly string[]>> = {
   '3.9.1': [`${LOG4J}:log4j-slf4j-impl:2.25.4`, `${LOG4J}:log4j-core:2.25.4`, `${LOG4J}:log4j-1.2-api:2.25.4`],
@@ -31,7 +31,7 @@ const KAFKA_LOGGING: Readonly<Record<KafkaVersion, readonly string[]>> = {
 
 /**
  * The Kafka to run: 4.3.1, or the version that ENGINE_KAFKA names.
- * @throws {EngineError} INVALID_OPTIONS when it names another
+ * @throws {EngineError} INVALID_OPTIONS if it names another
  */
 export function kafkaPin(): MavenPin {
   const version = chosen('ENGINE_KAFKA', KAFKA_VERSIONS, '4.3.1');
@@ -44,7 +44,7 @@ export function kafkaPin(): MavenPin {
   };
 }
 
-/** Kafka's own command line tools, with which the lag proof compares. */
+/** Kafka's own command line tools, to which the lag proof compares. */
 export const KAFKA_TOOLS_PIN: MavenPin = {
   kind: 'jars',
   title: "Apache Kafka's tools 4.3.1",
@@ -53,7 +53,7 @@ export const KAFKA_TOOLS_PIN: MavenPin = {
   downloadMegabytes: 45,
 };
 
-/** What the race holds the processor against, if asked to. */
+/** The optional competitor in the race. */
 export const PARALLEL_CONSUMER_PIN: MavenPin = {
   kind: 'jars',
   title: 'Confluent parallel consumer 0.5.3.2',
@@ -64,7 +64,7 @@ export const PARALLEL_CONSUMER_PIN: MavenPin = {
 
 export interface ApicurioPin extends MavenPin {
   readonly jar: string;
-  /** Names the address of its database. */
+  /** The setting with its database's address. */
   readonly databaseSetting: string;
 }
 
@@ -92,7 +92,7 @@ function apicurioPin(version: string, databaseSetting: string, downloadMegabytes
 
 /**
  * The registry to run: Apicurio 3.0.9, or the one that ENGINE_REGISTRY names; null for srfake.
- * @throws {EngineError} INVALID_OPTIONS when it names another
+ * @throws {EngineError} INVALID_OPTIONS if it names another
  */
 export function registryPin(): ApicurioPin | null {
   return REGISTRY_PINS[chosen('ENGINE_REGISTRY', REGISTRY_NAMES, 'apicurio-3.0.9')];

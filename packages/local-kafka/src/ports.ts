@@ -1,12 +1,12 @@
-/** Choosing ports on the loopback interface. */
+/** Chooses ports on the loopback interface. */
 import { createServer } from 'node:net';
 import { EngineError } from './errors.ts';
 
 export const LOOPBACK = '127.0.0.1';
 
 /**
- * Below the ranges that operating systems hand out for outgoing connections (Linux from 32768, macOS from 49152), so
- * that no connection made between the check and the JVM's own bind can take the port.
+ * Below the operating systems' ranges for outgoing connections (Linux from 32768, macOS from 49152), so that no connection
+ * can take the port between our check and the JVM's bind.
  */
 const FREE_PORT_MIN = 20_000;
 const FREE_PORT_MAX = 32_000;
@@ -14,10 +14,10 @@ const FREE_PORT_ATTEMPTS_MAX = 200;
 
 export const PORT_MAX = 65_535;
 
-/** Handed out by this process, bound or about to be. */
+/** Ports that this process has given out, bound or about to be. */
 const handedOut = new Set<number>();
 
-/** @throws {EngineError} PORT_TAKEN when none of many tries is free */
+/** @throws {EngineError} PORT_TAKEN if no free port is found in many tries */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < FREE_PORT_ATTEMPTS_MAX; attempt += 1) {
     const port = FREE_PORT_MIN + Math.floor(Math.random() * (FREE_PORT_MAX - FREE_PORT_MIN));
@@ -29,7 +29,7 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Checks a port that the user chose, before anything is started.
+ * Checks a port chosen by the user, before anything is started.
  * @throws {EngineError} PORT_TAKEN
  */
 export async function requireFree(port: number, purpose: string): Promise<number> {

@@ -1,4 +1,4 @@
-/** Waiting until a server answers: Kafka, the registry, whatever has an address for it. */
+/** Waits until a server answers: Kafka, the registry, or any HTTP address. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { EngineError } from './errors.ts';
@@ -14,7 +14,7 @@ type Probe = () => Promise<boolean>;
 
 /**
  * Polls until the probe succeeds.
- * @throws {EngineError} ENDED when the process ends first, NOT_READY at the deadline; both name the log and show its end
+ * @throws {EngineError} ENDED if the process ends first, NOT_READY at the deadline; both name the log and quote its end
  */
 export async function waitUntilReady(server: SupervisedProcess, probe: Probe): Promise<void> {
   const startedAtMs = performance.now();
@@ -38,7 +38,7 @@ async function logNote(server: SupervisedProcess): Promise<string> {
   return ` Its log is ${server.logFile}; the last lines:\n${await logTail(server.logFile)}`;
 }
 
-/** True when this broker itself answers, knows the controller and counts at least `brokersMin` brokers, itself among them. */
+/** True when this broker answers, knows the controller and sees at least `brokersMin` brokers, including itself. */
 export function brokerProbe(port: number, nodeId: number, brokersMin: number): Probe {
   const kafka = new Kafka({
     clientId: 'engine',
@@ -62,7 +62,7 @@ export function brokerProbe(port: number, nodeId: number, brokersMin: number): P
   };
 }
 
-/** True when a GET of the address succeeds. */
+/** True when a GET request succeeds. */
 export function httpProbe(url: string): Probe {
   return async () => {
     try {

@@ -1,4 +1,4 @@
-/** The schema registry: Apicurio by its Confluent-compatible interface, or franz-go's srfake, which has that alone. */
+/** The schema registry: Apicurio through its Confluent-compatible interface, or franz-go's srfake, which has only that. */
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,13 +16,13 @@ import { startProcess, type SupervisedProcess } from './supervised-process.ts';
 
 const TITLE = 'Schema registry';
 const SRFAKE_SOURCE = fileURLToPath(new URL('../srfake', import.meta.url));
-/** With Go's own packages not compiled yet, on a busy machine. */
+/** Long enough to compile Go's own packages on a busy machine. */
 const BUILD_MS_MAX = 300_000;
 
 export interface RegistryProgram {
-  /** @returns the base URL that clients are given, without a trailing slash */
+  /** @returns the base URL for clients, without a trailing slash */
   url(port: number): string;
-  /** Not started yet. It owns `registry/` and `logs/registry.log` in the engine's directory. */
+  /** A server that is not started yet. It owns `registry/` and `logs/registry.log` in the engine's directory. */
   server(directory: string, port: number): Server;
 }
 
@@ -37,7 +37,7 @@ export async function installRegistry(java: string, onProgress: (line: string) =
   return apicurio(java, pin, folder, archiveFlags(folder));
 }
 
-/** Its database is a file, so that schema ids outlive a restart as the messages that carry them do. */
+/** Its database is a file, so that schema ids survive a restart, like the messages that carry them. */
 function apicurio(java: string, pin: ApicurioPin, folder: string, flags: readonly string[]): RegistryProgram {
   const start = (directory: string, port: number): Promise<SupervisedProcess> =>
     startIn(directory, java, (home) => [
@@ -54,11 +54,11 @@ function apicurio(java: string, pin: ApicurioPin, folder: string, flags: readonl
   return programOf((port) => `http://${LOOPBACK}:${port}/apis/ccompat/v7`, start);
 }
 
-/** In memory: started again, it knows nothing any more. */
+/** In memory: a restart loses everything. */
 function srfake(): RegistryProgram {
   const start = async (directory: string, port: number): Promise<SupervisedProcess> => {
     const program = join(directory, 'srfake');
-    // Each time: what was compiled once comes from Go's cache.
+    // Built at each start: Go's cache makes that fast.
     await promisify(execFile)('go', ['build', '-buildvcs=false', '-o', program, '.'], {
       cwd: SRFAKE_SOURCE,
       timeout: BUILD_MS_MAX,

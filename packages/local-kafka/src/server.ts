@@ -1,5 +1,5 @@
 /**
- * A server that can be stopped, killed, paused and started again, under the same address and with the same data.
+ * A server that can be stopped, killed, paused and restarted with the same address and data.
  *
  * Stages: down -> (start) up -> (pause) paused -> (resume) up -> (stop, kill) down. It owns at most one process.
  */
@@ -7,17 +7,17 @@ import { EngineError } from './errors.ts';
 import { waitUntilReady } from './readiness.ts';
 import type { SupervisedProcess } from './supervised-process.ts';
 
-/** Longer than a broker's controlled shutdown takes while the others are up. */
+/** Longer than a broker's controlled shutdown while the others are up. */
 const STOP_MS_MAX = 15_000;
 
 export interface ServerControl {
-  /** Process id, or null while it is down. */
+  /** Process id; null while it is down. */
   readonly pid: number | null;
-  /** Orderly (SIGTERM), killed after 15 s. Does nothing when it is down. */
+  /** SIGTERM, and SIGKILL after 15 s. Does nothing while it is down. */
   stop(): Promise<void>;
-  /** SIGKILL. Does nothing when it is down. */
+  /** SIGKILL. Does nothing while it is down. */
   kill(): Promise<void>;
-  /** Resolves when it answers; does nothing when it is up. A server that does not become ready is killed. */
+  /** Resolves when it answers; does nothing while it is up. A server that does not become ready is killed. */
   start(): Promise<void>;
   /** SIGSTOP: connections stay open and nothing answers. */
   pause(): void;
@@ -52,7 +52,7 @@ export class Server implements ServerControl {
     }
   }
 
-  /** Waits for more than being up; fails as start() does. */
+  /** Waits for a further condition; fails like start(). */
   async waitUntil(probe: () => Promise<boolean>): Promise<void> {
     await waitUntilReady(this.#running(), probe);
   }

@@ -1,10 +1,10 @@
 /**
  * A real Kafka and a real schema registry on this machine, for trying and testing.
  *
- * Stages: tools and options checked -> files in the cache -> ports chosen -> all processes started at once -> all ready
- * -> stopped. If a stage fails, everything started is ended, and the directory stays, for its logs.
- * The engine owns its processes, and its directory unless it was given one. When this process dies, in whatever way, its
- * processes die as well (see supervised-process.ts); a directory of its own then stays behind in the temporary folder.
+ * Stages: check tools and options -> fill the cache -> choose ports -> start all processes at once -> all ready -> stopped.
+ * If a stage fails, all processes end, and the directory stays for its logs. The engine owns its processes, and its directory
+ * unless the caller gave one. However this process dies, the engine's processes die too (see supervised-process.ts); its own
+ * directory then stays in the temporary folder.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ import { findJava } from './tools.ts';
 /** Five brokers take 2 GB; nothing here needs more than three. */
 export const BROKERS_MAX = 5;
 
-/** A controlled shutdown hands over leaderships first; a broker that cannot (the others are gone) is killed. */
+/** A controlled shutdown first hands over leaderships. A broker that cannot, because the others are gone, is killed. */
 const STOP_MS_MAX = 15_000;
 
 export interface EngineOptions {
@@ -40,11 +40,14 @@ export interface EngineOptions {
   readonly kafkaPort?: number;
   /** A free one by default. */
   readonly registryPort?: number;
-  /** Data and logs; kept by stop(), and taken up again by the next start. By default a fresh temporary one, removed by stop(). */
+  /**
+   * Data and logs; stop() keeps them, and the next start reuses them. Default: a new temporary directory, which stop()
+   * removes.
+   */
   readonly directory?: string;
-  /** With one broker: listeners beside the plain one, and who may do what. By default none. */
+  /** Only with one broker: additional listeners and access control. Default: none. */
   readonly security?: BrokerSecurity;
-  /** Receives a line when something is downloaded, and when the engine is ready. */
+  /** Receives a line for each download, and when the engine is ready. */
   readonly onProgress?: (line: string) => void;
 }
 
@@ -58,20 +61,20 @@ export interface Engine {
   readonly registry: ServerControl;
   /** @param index from 0, in the order of `brokers` */
   broker(index: number): ServerControl;
-  /** Ends everything. A second call waits for the same end. */
+  /** Ends all processes. A second call waits for the first. */
   stop(): Promise<void>;
 }
 
 /**
  * @returns when Kafka and the registry answer
- * @throws {EngineError} with a code and a message that says what to do
+ * @throws {EngineError} with a code, and the remedy in its message
  */
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
   const onProgress = options.onProgress ?? (() => undefined);
   const brokerCount = options.brokers ?? 1;
   checkOptions(options, brokerCount);
   const java = await findJava();
-  // One after the other: both use Maven's local repository.
+  // One after the other, because both use Maven's local repository.
   const jars = await installed(kafkaPin(), onProgress);
   await makeClassArchive(jars, archivedBroker({ java, jars }), onProgress);
   const registryProgram = await installRegistry(java, onProgress);
@@ -93,7 +96,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const registry = registryProgram.server(directory, registryPort);
   const brokers = nodes.map(
     (node) =>
-      // Started again later, a broker may find others down: it is ready when it is back itself.
+      // After a restart other brokers may be down: a broker is ready when it is back itself.
       new Server(
         `Kafka broker ${node.nodeId}`,
         () => startBroker(places, node),
@@ -121,7 +124,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
 
   let stopping: Promise<void> | undefined;
   const stopAll = async (): Promise<void> => {
-    // Data that nobody will read again need no orderly end.
+    // Data that will not be read again needs no orderly shutdown.
     const graceMs = isOwnDirectory ? 0 : STOP_MS_MAX;
     await Promise.all([registry.end(graceMs), ...brokers.map((broker) => broker.end(graceMs))]);
     if (isOwnDirectory) await rm(directory, { recursive: true, force: true });
@@ -179,7 +182,7 @@ async function chooseNodes(brokerCount: number, firstPort: number | undefined): 
   return nodes;
 }
 
-/** A directory that was used before keeps its cluster, which must have the same brokers. */
+/** A reused directory keeps its cluster, which must have the same number of brokers. */
 async function clusterIdOf(directory: string, brokerCount: number): Promise<string> {
   const file = join(directory, 'cluster.json');
   const text = await readFile(file, 'utf8').catch(() => null);
@@ -204,7 +207,7 @@ function portOf(nodes: readonly BrokerNode[], index: number): number {
   return node.port;
 }
 
-/** Like Promise.all, but nothing is under way any more when it rejects. */
+/** Like Promise.all, but it rejects only after all promises have settled. */
 async function settleAll(promises: readonly Promise<void>[]): Promise<void> {
   const outcomes = await Promise.allSettled(promises);
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');

@@ -1,11 +1,10 @@
 /**
  * A child process that cannot outlive this one.
  *
- * Stages: started (the supervisor has told the process id) -> running or paused -> ended.
- * The supervisor (supervise.sh) owns the program; this side owns the write end of the supervisor's standard input.
- * Nothing here listens to signals or to 'exit': when this process ends in whatever way, that end closes and the
- * supervisor kills the program. Both run in a session of their own, so a Ctrl-C in the terminal reaches this process
- * alone, which then decides the order of things.
+ * Stages: started (the supervisor has reported the process id) -> running or paused -> ended. The supervisor (supervise.sh)
+ * owns the program; this side owns the write end of the supervisor's standard input. Nothing here listens to signals or to
+ * 'exit': however this process ends, the pipe closes and the supervisor kills the program. Both run in a session of their
+ * own, so a Ctrl-C in the terminal reaches only this process, which then decides the order of shutdown.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,34 +19,34 @@ const SUPERVISOR = fileURLToPath(new URL('supervise.sh', import.meta.url));
 const LOG_TAIL_LINES = 30;
 
 interface ProcessCommand {
-  /** As people say it, for messages. */
+  /** Name for messages. */
   readonly title: string;
   readonly program: string;
   readonly arguments: readonly string[];
   /** Receives standard output and standard error, appended. */
   readonly logFile: string;
   readonly workingDirectory: string;
-  /** By default this process's own. */
+  /** Default: this process's own. */
   readonly environment?: NodeJS.ProcessEnv;
 }
 
 export interface SupervisedProcess {
   readonly title: string;
-  /** Process id of the program itself, not of its supervisor. */
+  /** Process id of the program, not of its supervisor. */
   readonly pid: number;
   readonly logFile: string;
   /** Resolves with the exit code, 128 + n after signal n. */
   readonly ended: Promise<number>;
   hasEnded(): boolean;
-  /** Does nothing when the program has ended. */
+  /** Does nothing if the program has ended. */
   signal(name: NodeJS.Signals): void;
   /** SIGTERM, after graceMs SIGKILL; with graceMs 0 SIGKILL at once. Resolves when the program is gone; a paused one is woken. */
   end(graceMs: number): Promise<void>;
-  /** SIGKILL to it and to all that it started, which may have outlived it. */
+  /** SIGKILL to it and to its descendants, which may have outlived it. */
   killAll(): Promise<void>;
 }
 
-/** @throws {EngineError} ENDED when not even the supervisor could be started */
+/** @throws {EngineError} ENDED if not even the supervisor could be started */
 export async function startProcess(command: ProcessCommand): Promise<SupervisedProcess> {
   const supervisor = spawn('/bin/sh', [SUPERVISOR, command.logFile, command.program, ...command.arguments], {
     cwd: command.workingDirectory,
@@ -55,7 +54,7 @@ export async function startProcess(command: ProcessCommand): Promise<SupervisedP
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
   });
-  // Writing nothing, so a broken pipe only says that the supervisor has ended, which 'exit' tells as well.
+  // We write nothing, so a broken pipe only shows that the supervisor has ended, which 'exit' reports too.
   supervisor.stdin.on('error', () => undefined);
   let endedFlag = false;
   const ended = new Promise<number>((resolve) => {
@@ -69,7 +68,7 @@ export async function startProcess(command: ProcessCommand): Promise<SupervisedP
     });
   });
   const lines = createInterface({ input: supervisor.stdout });
-  // The end of the output, not the exit, tells that no line will come: a program may end before its line is read.
+  // Only the end of the output, not the exit, shows that no line will come: a program may exit before its line is read.
   const firstLine = await Promise.race([
     once(lines, 'line').then(([line]) => Number(line)),
     once(lines, 'close').then(() => Number.NaN),
@@ -85,7 +84,7 @@ export async function startProcess(command: ProcessCommand): Promise<SupervisedP
     try {
       process.kill(pid, name);
     } catch (error) {
-      // Gone already, and the supervisor is about to say so.
+      // It has ended, and the supervisor is about to report it.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   };
@@ -116,18 +115,18 @@ export async function startProcess(command: ProcessCommand): Promise<SupervisedP
   };
 }
 
-/** Of the supervisor: it leads the group of the program and of what that starts. */
+/** The supervisor's id: it leads the process group of the program and its descendants. */
 function killGroup(leader: number | undefined): void {
   if (leader === undefined) return;
   try {
     process.kill(-leader, 'SIGKILL');
   } catch (error) {
-    // Nobody is left in it.
+    // The group is empty.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 
-/** The last lines of a log, indented; a sentence instead when there is none. */
+/** The last lines of a log, indented; a sentence if the log is empty. */
 export async function logTail(logFile: string): Promise<string> {
   const text = await readFile(logFile, 'utf8').catch(() => '');
   const lines = text.trimEnd().split('\n').slice(-LOG_TAIL_LINES);

@@ -1,4 +1,4 @@
-/** Finding Java and Maven, and saying what to install when they are not there. */
+/** Finds Java and Maven, or says what to install. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,8 +11,8 @@ const run = promisify(execFile);
 const VERSION_TIMEOUT_MS = 20_000;
 
 /**
- * @returns the Java program to run: that of JAVA_HOME if set, else the one on the PATH
- * @throws {EngineError} JAVA_MISSING when there is none or it is too old
+ * @returns the Java program: from JAVA_HOME if set, else from the PATH
+ * @throws {EngineError} JAVA_MISSING if there is none or it is too old
  */
 export async function findJava(): Promise<string> {
   const home = process.env.JAVA_HOME ?? '';
@@ -42,7 +42,7 @@ export function javaMajorVersion(output: string): number | null {
   return Number(match[1] === '1' ? match[2] : match[1]);
 }
 
-/** @throws {EngineError} MAVEN_MISSING when `mvn` does not run */
+/** @throws {EngineError} MAVEN_MISSING if `mvn` does not run */
 export async function findMaven(purpose: string): Promise<string> {
   await run('mvn', ['--version'], { timeout: VERSION_TIMEOUT_MS }).catch((cause: unknown) => {
     throw new EngineError(
