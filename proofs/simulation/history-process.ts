@@ -1,8 +1,9 @@
 /**
  * Histories in processes of their own: as many as there are cores, and one for each mutation, for a module is loaded once.
- * Run as a program, it is such a process: its task comes with the arguments, its summary goes to whoever started it.
+ * Run as a program, it is such a process: its task comes with the arguments, its summary goes to its parent.
  */
 import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { COMPILE_CACHE } from '../../dev/compile-cache.ts';
 import { applyChange, type Change } from './mutations.ts';
@@ -12,7 +13,7 @@ export type Task = Omit<RunOptions, 'trace' | 'onHistory'> & {
   readonly mutation: Change | null;
 };
 
-type Told = { kind: 'progress'; histories: number } | { kind: 'over'; summary: Summary };
+type Report = { kind: 'progress'; histories: number } | { kind: 'over'; summary: Summary };
 
 const PROGRESS_HISTORIES = 10;
 
@@ -21,9 +22,13 @@ export function runApart(task: Task, onProgress: (histories: number) => void): P
   return new Promise((resolve, reject) => {
     const env = { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE };
     const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(task)], { env });
-    child.on('message', (told: Told) => {
-      if (told.kind === 'progress') onProgress(told.histories);
-      else resolve(told.summary);
+    child.on('message', (report: Report) => {
+      if (report.kind === 'progress') {
+        onProgress(report.histories);
+        return;
+      }
+      resolve(report.summary);
+      child.disconnect();
     });
     child.on('exit', (code, signal) => reject(new Error(`the process of histories ended with ${code ?? signal}`)));
   });
@@ -31,15 +36,17 @@ export function runApart(task: Task, onProgress: (histories: number) => void): P
 
 async function main(task: Task): Promise<void> {
   if (task.mutation !== null) applyChange(task.mutation);
-  const tell = (told: Told): void => void process.send?.(told);
+  const send = (report: Report): void => void process.send?.(report);
   const summary = await runHistories({
     ...task,
     onHistory: ({ histories }) => {
-      if (histories % PROGRESS_HISTORIES === 0) tell({ kind: 'progress', histories });
+      if (histories % PROGRESS_HISTORIES === 0) send({ kind: 'progress', histories });
     },
   });
-  tell({ kind: 'over', summary });
-  process.disconnect();
+  // A process that exits may take a long summary with it: it waits until its parent has it.
+  const taken = once(process, 'disconnect');
+  send({ kind: 'over', summary });
+  await taken;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main(JSON.parse(process.argv[2] ?? '') as Task);
