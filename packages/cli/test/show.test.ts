@@ -196,6 +196,19 @@ describe('show KEY', () => {
     await stack().journal.result('unseen');
   });
 
+  test.each(['results', 'ledger', 'transactionStatusChanged', 'quoteStatusChanged'] as const)(
+    'of a payment of which an open transaction may hide the %s does not say that it does not exist',
+    async (topic) => {
+      const { kafka, topics } = stack();
+      const id = 'Transaction:unseen';
+      const end = await openTransaction(kafka, topics[topic], laneOf(id, LANES));
+      const run = await show('--transaction', id);
+      await end();
+      expect(run).toMatchObject({ code: 1, stdout: '' });
+      expect(run.stderr).toMatch(/not read: 1 message of [^]* in the records read names Transaction:unseen/);
+    },
+  );
+
   test('of a message that nobody has admitted yet says so', async () => {
     await stack().endProcessors();
     await stack().publisher.publish('transfer-in', 'waiting', transferInOf('waiting'));

@@ -60,7 +60,7 @@ It reads Kafka's topics of commands, decisions, results, dead letters and status
 ledger, which is compacted and read whole. It says what a limit cut off, and what the ledger does not keep, such as
 each call's own answer. Account numbers and personal data are masked. By the id of a transaction or a quote every lane is
 read; at most ${KEYS_MAX} keys are shown.
-Exits with 3 when the key, transaction or quote is known nowhere, with 1 when nothing of the key was found, but the time was up or
+Exits with 3 when the key, transaction or quote is known nowhere, with 1 when nothing of it was found, but the time was up or
 an open transaction may hide something of it. With --output json each key is one document.
 Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
 
@@ -148,8 +148,9 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
   for (const cut of cuts) output.note(`not read: ${cut}`);
   if (keys.length === 0) {
     if (changes.length === 0) {
+      const isCutShort = hidden.length > 0 || found.isCutShort;
       throw new CliFailure(
-        'notFound',
+        isCutShort ? 'failed' : 'notFound',
         `no command, result or status change${cuts.length > 0 ? ' in the records read' : ''} names ${id}`,
       );
     }

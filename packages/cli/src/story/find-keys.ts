@@ -22,6 +22,11 @@ export interface FoundKeys {
   readonly cuts: readonly string[];
 }
 
+export interface KeysOfPayment extends FoundKeys {
+  /** True if more than the caller's own limits left records out: what was not found may exist. */
+  readonly isCutShort: boolean;
+}
+
 /**
  * @param ids known ids of the payment's transaction and quote
  * @param changes its status changes
@@ -32,7 +37,7 @@ export async function findKeys(
   ids: ReadonlySet<string>,
   changes: readonly StatusEvent[],
   newest: number,
-): Promise<FoundKeys> {
+): Promise<KeysOfPayment> {
   const { ledger, results } = topicNames(settings.TOPIC_PREFIX);
   const registry = createRegistry(settings);
   const keys = new Set(
@@ -63,7 +68,7 @@ export async function findKeys(
   if (keys.size >= KEYS_MAX) cuts.push(`no more than ${KEYS_MAX} keys are looked for`);
   if (unread.count > 0)
     cuts.push(`${unread.count} records of results and ledger cannot be read by this release or now`);
-  return { keys: [...keys], cuts };
+  return { keys: [...keys], cuts, isCutShort: hidden.length > 0 || unread.count > 0 };
 }
 
 /** Like findKeys, but only from results with this timestamp or a later one, without a limit. */
