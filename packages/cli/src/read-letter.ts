@@ -8,8 +8,9 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
 import { inText, originalHeaders, sourceText, summaryOf } from './dead-letter.ts';
 import { CliFailure, unsent } from './exit-codes.ts';
+import { heldText, readHeldBack } from './lag.ts';
 import { letterName, notedLetter, noteOf, noteText, type RedriveNote } from './redrive-notes.ts';
-import { readTopics } from './topic-reading.ts';
+import { readTopics, requireAllRead } from './topic-reading.ts';
 
 export const PLACE_HELP = 'partition/offset as `list` shows it, or topic/partition/offset';
 
@@ -31,7 +32,7 @@ async function recordAt(
   return record?.offset === offset ? record : null;
 }
 
-/** @throws CliFailure if the text is not a place, or there is no dead letter */
+/** @throws CliFailure if the text is not a place, there is no dead letter, or an open transaction may hide it */
 export async function readLetter(settings: CliSettings, place: string): Promise<RawRecord> {
   const topic = topicNames(settings.TOPIC_PREFIX).deadLetters;
   const match = /^(?:(.+)\/)?(\d{1,4})\/(\d{1,18})$/.exec(place);
@@ -43,6 +44,8 @@ export async function readLetter(settings: CliSettings, place: string): Promise<
   const offset = BigInt(match[3] ?? '');
   const record = await recordAt(settings, topic, partition, offset);
   if (record === null) {
+    const held = await readHeldBack(cliKafka(settings), [topic]);
+    requireAllRead(held.filter((one) => one.partition === partition && one.stableOffset <= offset).map(heldText));
     throw new CliFailure(
       'notFound',
       `there is no dead letter at ${topic}, partition ${partition}, offset ${offset}: see \`dead-letters list\``,

@@ -116,7 +116,7 @@ describe('dead-letters redrive --reason', () => {
     const end = await openTransaction(kafka, topics.ledger, laneOf('hidden', LANES));
     await stack().publisher.publish('transfer-in', 'hidden', transferInOf('hidden'));
     await stack().journal.result('hidden');
-    await buryWithoutType('hidden');
+    const [lane, offset] = (await buryWithoutType('hidden')).split('/');
     const args = ['--reason', 'UNREADABLE', '--key-suffix=.h', ...JSON_TYPE, '--yes'];
     const run = await redrive(...args);
     expect(run).toMatchObject({ code: 1, documents: [] });
@@ -128,6 +128,10 @@ describe('dead-letters redrive --reason', () => {
     expect(list.stdout).toContain('hidden');
     expect(list.stderr).toMatch(/not read: 1 message of \S+\.dead-letters\.v1/);
     expect(list.code).toBe(1);
+    // Between the two lies the marker that ends the letter's own transaction.
+    const unseen = await letters('show', `${lane}/${Number(offset) + 2}`);
+    expect(unseen.stderr).toMatch(/not read: 1 message of \S+\.dead-letters\.v1/);
+    expect(unseen).toMatchObject({ code: 1, stdout: '' });
     await endLetters();
     expect((await redrive(...args, '--dry-run')).documents).toContainEqual(
       expect.objectContaining({ problem: expect.stringMatching(/own key hidden is ACCEPTED/) as string }),
