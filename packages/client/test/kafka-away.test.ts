@@ -1,9 +1,11 @@
 /** A Kafka that goes away amid the questions before a subscription: whoever opens it is told so, and not of a mistake of ours. */
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, inject, test, vi } from 'vitest';
 import { KafkaGate, KAFKA_API, type GateRequest } from '../../../test/support/kafka-gate.ts';
 import { PaymentClient } from '../src/payment-client.ts';
 import { subscribe, type ConnectionOptions } from '../src/subscription.ts';
-import { freshPrefix, prepare, settingsOf } from './fixtures.ts';
+import { topicNames } from 'payment-processor-contract/topics';
+import { freshPrefix, kafkaOf, prepare, settingsOf } from './fixtures.ts';
 
 const prefix = freshPrefix('away');
 const RETRY = { initialRetryTime: 5, maxRetryTime: 10, retries: 2, factor: 0.2, multiplier: 1.6 };
@@ -15,6 +17,7 @@ beforeAll(async () => {
   gate = await KafkaGate.to(inject('kafkaBrokers')[0] ?? '');
 });
 afterAll(() => gate.close());
+afterEach(() => void vi.useRealTimers());
 
 const settings = () => ({ ...settingsOf(prefix), KAFKA_BROKERS: [gate.address] });
 const options: ConnectionOptions = { retry: RETRY };
@@ -35,4 +38,34 @@ test.each<[string, () => Promise<unknown>]>([
     await gate.open();
     expect(told).toMatchObject({ code: 'KAFKA_UNAVAILABLE', retryable: true });
   }
+});
+
+test('a reading to the end fails if Kafka goes away meanwhile and stays away, and goes on if it comes back', async () => {
+  const producer = kafkaOf(prefix).producer();
+  await producer.connect();
+  await producer.send({ topic: topicNames(prefix).results, messages: [{ key: 'k', value: 'v' }] });
+  await producer.disconnect();
+  const read = async (): Promise<{ ended: Promise<unknown>; events: string[] }> => {
+    const gone = gate.until('away', ({ apiKey }) => apiKey === KAFKA_API.fetch);
+    const events: string[] = [];
+    const { ended } = await subscribe(settings(), {
+      ...{ ...options, streams: ['results'], start: { from: 'beginning' }, untilEnd: true },
+      onEvent: ({ key }) => void events.push(key),
+    });
+    await gone;
+    // Some retries.
+    await delay(1_500);
+    return { ended: ended.then(() => 'all was read').catch((error: unknown) => error), events };
+  };
+  const short = await read();
+  await gate.open();
+  expect(await short.ended).toBe('all was read');
+  expect(short.events).toEqual(['k']);
+
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const long = await read();
+  vi.advanceTimersByTime(30_000);
+  const told = await Promise.race([long.ended, delay(10_000, 'nothing is told')]);
+  await gate.open();
+  expect(told).toMatchObject({ code: 'KAFKA_UNAVAILABLE', retryable: true });
 });

@@ -96,6 +96,11 @@ const FETCH_WAIT_MS = 250;
 const HEARTBEATS_PER_SESSION = 5;
 /** How often to commit a group's offsets while its records are slow. */
 const COMMIT_INTERVAL_MS = 1_000;
+/**
+ * A caller of a reading with an end waits for it: report a Kafka that stays away so long, beyond the connection's retries.
+ * Readers without an end retry for good.
+ */
+const AWAY_MS_MAX = 20_000;
 /** Time to leave the group and disconnect after the handler has finished. */
 const DISCONNECT_TIMEOUT_MS = 5_000;
 const LIMITS_DEFAULT: ReaderLimits = {
@@ -134,6 +139,8 @@ class RunningReader implements TopicReader {
   /** The error that ended the reader, if any. */
   #failure: Error | null = null;
   #isPaused = false;
+  /** Since when the consumer fails and restarts; null: it has fetched since. */
+  #awaySinceMs: number | null = null;
   /** Current work. */
   #work: KeyedWork | null = null;
   #heartbeats: Heartbeats | null = null;
@@ -195,9 +202,13 @@ class RunningReader implements TopicReader {
       // Batches with only control or aborted records never reach the handler.
       if (payload.batchSize === 0) this.#passed(payload.topic, payload.partition, BigInt(payload.lastOffset) + 1n);
     });
+    consumer.on(consumer.events.FETCH, () => (this.#awaySinceMs = null));
     consumer.on(consumer.events.CRASH, ({ payload }) => {
+      const nowMs = performance.now();
+      this.#awaySinceMs ??= nowMs;
+      const isAway = untilEnd && nowMs - this.#awaySinceMs >= AWAY_MS_MAX;
       // A long-running process retries after a refusal; here a caller waits for the error.
-      if (!payload.restart || kafkaRefusal(payload.error) !== null) this.#fail(payload.error);
+      if (!payload.restart || isAway || kafkaRefusal(payload.error) !== null) this.#fail(payload.error);
     });
     try {
       await consumer.connect();
