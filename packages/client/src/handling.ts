@@ -51,9 +51,10 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
   const timedOut = new AbortController();
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    timedOut.abort();
     const problem = `the event at ${placeOf(event)} was not handled within ${timeoutMs} ms (handlingTimeoutMs); the handler may still run`;
-    timeout.reject(new PaymentClientError('HANDLER_TIMEOUT', problem));
+    const error = new PaymentClientError('HANDLER_TIMEOUT', problem);
+    timedOut.abort(error);
+    timeout.reject(error);
   }, timeoutMs);
   const stop = AbortSignal.any([closing, timedOut.signal]);
   try {
@@ -64,7 +65,8 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
       notice(options, { kind: 'given-up', event, error, decision });
       if (decision === 'skip') return;
     }
-    if (error instanceof PaymentClientError) throw error;
+    // Another error of a client is the handler's own: it says nothing of this subscription.
+    if (error instanceof PaymentClientError && error === timedOut.signal.reason) throw error;
     throw new PaymentClientError('HANDLER_FAILED', messageOf(error), { cause: error });
   } finally {
     clearTimeout(timer);

@@ -1,4 +1,6 @@
 /** Ids of handled events, to skip copies. */
+import { messageOf } from 'payment-processor-contract/registry-http';
+import { PaymentClientError } from './client-error.ts';
 import type { PaymentEvent } from './events.ts';
 
 /** Remembers events by their `uniqueId`. An event that is not remembered is handled, possibly again. */
@@ -11,15 +13,26 @@ export interface SeenEvents {
   remember: (uniqueId: string) => Promise<void> | void;
 }
 
-/** Handles the event, unless it was handled before. */
+/**
+ * Handles the event, unless it was handled before.
+ * @throws PaymentClientError, HANDLER_FAILED with what `seen` threw; what `handle` throws
+ */
 export async function onceRemembered(
   seen: SeenEvents | null,
   { kind, uniqueId }: Pick<PaymentEvent, 'kind' | 'uniqueId'>,
   handle: () => Promise<void>,
 ): Promise<void> {
-  if (uniqueId !== null && (await seen?.has(uniqueId)) === true) return;
+  if (uniqueId !== null && (await asked(() => seen?.has(uniqueId))) === true) return;
   await handle();
-  if (uniqueId !== null && kind !== 'unreadable') await seen?.remember(uniqueId);
+  if (uniqueId !== null && kind !== 'unreadable') await asked(() => seen?.remember(uniqueId));
+}
+
+async function asked<Value>(ask: () => Promise<Value> | Value): Promise<Value> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw new PaymentClientError('HANDLER_FAILED', `deduplicate: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /** Copies follow soon after their originals. This many ids take about a megabyte. */

@@ -2,6 +2,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PaymentClientError } from '../src/client-error.ts';
 import type { PaymentEvent } from '../src/events.ts';
 import { PaymentCommandPublisher } from '../src/publisher.ts';
 import { ResultAwaiter } from '../src/result-awaiter.ts';
@@ -126,6 +127,30 @@ describe('a subscription', () => {
       message: 'a bug of the subscriber',
       cause: expect.any(TypeError) as TypeError,
     });
+    await subscription.close();
+  });
+
+  test.each<[string, Partial<SubscriptionOptions>]>([
+    [
+      'a client in its handler',
+      {
+        onEvent: () => {
+          throw new PaymentClientError('NOT_CONFIRMED', 'away');
+        },
+      },
+    ],
+    ['its memory', { deduplicate: { has: () => Promise.reject(new Error('away')), remember: () => undefined } }],
+  ])('ends with HANDLER_FAILED where %s fails: it is no error of the subscription', async (_what, failing) => {
+    const subscription = await subscribe(settingsOf(prefix), {
+      streams: ['results'],
+      start: { from: 'beginning' },
+      onEvent: () => undefined,
+      handlerRetry: { attempts: 1 },
+      ...failing,
+    });
+    const told: unknown = await subscription.ended.catch((error: unknown) => error);
+    expect(told).toMatchObject({ code: 'HANDLER_FAILED', retryable: false, mayBeWritten: false });
+    expect(told).toMatchObject({ cause: { message: 'away' } });
     await subscription.close();
   });
 
