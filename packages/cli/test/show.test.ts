@@ -246,6 +246,9 @@ describe('of a command that waits to be tried again', () => {
     expect(documents[0]?.next).toMatch(/^tried again at 2/);
     expect(documents[0]?.why).toContain('429');
     expect(stderr).toMatch(/1 PARKED, .*429/);
+    // It has not been parked since then.
+    const { stdout } = await cli('unfinished', 'list');
+    expect(stdout).toMatch(/^parked {2}transfer-in {2}lane \d {2}published \S+ \S+ ago {2}PARKED {2}tried again at /);
   });
 
   test.each([

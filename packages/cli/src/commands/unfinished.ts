@@ -28,7 +28,7 @@ export function addUnfinishedCommand(program: CliCommand): void {
     .command('unfinished')
     .description('look at commands that are admitted and have no result yet')
     .command('list')
-    .description('list them by lane, oldest first: key, phase, since when, what comes next, why')
+    .description('list them by lane, oldest first: key, since when it was published, phase, what comes next, why')
     .option('--lane <number>', 'only of this lane', wholeNumber(0, LANE_MAX))
     .addOption(new Option('--phase <phase>', 'only in this phase').choices(['INTENT', 'PARKED', 'DOUBTFUL', 'QUOTED']))
     .option('--limit <number>', 'how many are shown', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
@@ -86,7 +86,7 @@ function textOf(
   nowMs: number,
 ): string {
   const age = ageText(ageSeconds(Date.parse(published), nowMs));
-  return [key, command, `lane ${lane}`, `${phase} for ${age}`, next, why].join('  ');
+  return [key, command, `lane ${lane}`, `published ${age} ago`, phase, next, why].join('  ');
 }
 
 /** @returns the next step, and why it has not happened yet */
