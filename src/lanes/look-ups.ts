@@ -2,7 +2,7 @@
  * Looks transactions up for calls in doubt. One scanner per process pages through GET /transactions for all open questions.
  *
  *   idle      no question is open
- *   scanning  one window after the other: the minutes around the calls, then the hour before and the hour after, then,
+ *   scanning  one window after the other: the minutes around the supposed creation, the hour before, the hour after, then,
  *             if a question needs it, the week
  *
  * Any page whose request began after the question can answer it `found`. Only whole scans that began after the question can
@@ -29,7 +29,7 @@ const PAGE_AGAIN_MS = 200;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Creation times, relative to the first sending of a call. */
+/** Creation times, relative to the supposed one. */
 interface Window {
   readonly fromMs: number;
   readonly toMs: number;
@@ -48,7 +48,7 @@ const WINDOWS: readonly Window[] = [
 /** An incoming payment may wait long for its rejection. */
 const WINDOWS_OF_OLDER: readonly Window[] = [...WINDOWS, { fromMs: -7 * 24 * HOUR_MS, toMs: -59 * MINUTE_MS }];
 
-/** Calls share a scan if their first sendings are no further apart. */
+/** Questions share a scan if the supposed creation times are no further apart. */
 const SHARED_SPREAD_MS = 10 * MINUTE_MS;
 
 type Scan = { kind: 'whole' } | { kind: 'failed'; reason: string };
@@ -147,16 +147,16 @@ export class LookUps {
   }
 }
 
-/** Questions whose calls were sent close to that of the first: a shared window must not span days. */
+/** Questions whose transactions were made close to that of the first: a shared window must not span days. */
 function closeTogether(questions: readonly Question[]): Question[] {
-  const firstSentMs = questions[0]?.query.firstSentMs ?? 0;
-  return questions.filter(({ query }) => Math.abs(query.firstSentMs - firstSentMs) <= SHARED_SPREAD_MS);
+  const madeMs = questions[0]?.query.madeMs ?? 0;
+  return questions.filter(({ query }) => Math.abs(query.madeMs - madeMs) <= SHARED_SPREAD_MS);
 }
 
 function windowOf(questions: readonly Question[], { fromMs, toMs }: Window): TransactionFilter {
-  const sentMs = questions.map(({ query }) => query.firstSentMs);
+  const madeMs = questions.map(({ query }) => query.madeMs);
   const dateOf = (instantMs: number): string => new Date(Math.max(0, instantMs)).toISOString();
-  return { startDate: dateOf(Math.min(...sentMs) + fromMs), endDate: dateOf(Math.max(...sentMs) + toMs) };
+  return { startDate: dateOf(Math.min(...madeMs) + fromMs), endDate: dateOf(Math.max(...madeMs) + toMs) };
 }
 
 function mayPass({ cause }: Extract<ListReading, { kind: 'failed' }>): boolean {

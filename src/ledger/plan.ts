@@ -13,9 +13,9 @@ export interface LookUpQuery {
   readonly quoteId: string | null;
   /** Calls of the entry that may have been sent before the look-up: its finding covers these, never a later one. */
   readonly attempts: number;
-  /** First sending of the call whose effect we look for. */
-  readonly firstSentMs: number;
-  /** The transaction may be much older than `firstSentMs`. */
+  /** Roughly when the transaction was created, as far as we know. */
+  readonly madeMs: number;
+  /** The transaction may be much older than `madeMs`. */
   readonly mayBeOlder: boolean;
 }
 
@@ -135,15 +135,23 @@ function lookUpPlan(entry: Entry, firstSentMs: number, nowMs: number, policy: Le
   return { kind: 'doubt', endedMs };
 }
 
+/**
+ * A quote and its transaction are created together, before the command that executes the quote and before the quote expires.
+ * After an operator's RETRY the call can be hours later.
+ */
 function queryOf(entry: Entry, firstSentMs: number): LookUpQuery | null {
-  const asked = { attempts: entry.attempts, firstSentMs, mayBeOlder: false };
-  if (entry.quoted !== null) {
-    const { quoteId, transactionId } = entry.quoted;
-    return { ...asked, transactionId, quoteId };
+  const { attempts, origin, quoted } = entry;
+  if (quoted !== null) {
+    const { expiresAtMs, quoteId, receivedMs, transactionId } = quoted;
+    const madeMs = Math.min(firstSentMs, expiresAtMs ?? receivedMs);
+    return { attempts, transactionId, quoteId, madeMs, mayBeOlder: false };
   }
   const lookUp = OPERATIONS[operationOf(entry)].lookUp;
   const subject = lookUp?.subject(entry) ?? null;
-  return lookUp === null || subject === null ? null : { ...asked, ...subject, mayBeOlder: lookUp.mayBeOlder };
+  if (lookUp === null || subject === null) return null;
+  const { mayBeOlder } = lookUp;
+  const madeMs = mayBeOlder ? firstSentMs : Math.min(firstSentMs, origin.timestampMs);
+  return { attempts, ...subject, madeMs, mayBeOlder };
 }
 
 function giveUp(reason: string): Plan {

@@ -5,7 +5,7 @@ import type { CallOwner } from '../../src/lanes/calls.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import { aPolicy, aTransaction, entryAt, inDoubt } from '../ledger/entries.ts';
 
-const QUERY = { transactionId: 'Transaction:1', quoteId: null, attempts: 1, firstSentMs: 0, mayBeOlder: false };
+const QUERY = { transactionId: 'Transaction:1', quoteId: null, attempts: 1, madeMs: 0, mayBeOlder: false };
 const FOUND = {
   outcome: { kind: 'found', transaction: aTransaction() },
   span: { beganMonotonicMs: 1, endedMonotonicMs: 2 },

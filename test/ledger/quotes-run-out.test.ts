@@ -4,10 +4,12 @@ import { backOffMs } from '../../src/ledger/back-off.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
+import { decideByOperator } from '../../src/ledger/operator.ts';
 import { QUOTES_ANEW_MAX, quoteRunOutOf } from '../../src/ledger/quote-again.ts';
+import type { Reading } from '../../src/api/types.ts';
 import { readQuote } from '../../src/api/wire.ts';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
-import { aPolicy, entryAt } from './entries.ts';
+import { aPolicy, doneWith, entryAt } from './entries.ts';
 
 const policy = aPolicy();
 
@@ -73,4 +75,50 @@ test('a quote that lived, and waited too long for its execution, is made anew at
 test('a quote that still lives is executed, however short', () => {
   const executing = entryOf(due(quoted(creating, 2_000, 50), 2_010));
   expect(executing).toMatchObject({ step: 'EXECUTE', phase: { state: 'INTENT' } });
+});
+
+describe('an execution that was deferred until its time limit and retried hours later', () => {
+  const MINUTE_MS = 60_000;
+  const retriedMs = 5 * 60 * MINUTE_MS;
+  const told = { kind: 'told-to-wait', httpStatus: 429, retryAfterMs: 60 * MINUTE_MS, reason: 'HTTP 429' } as const;
+
+  function answered(entry: Entry, reading: Reading, nowMs: number): Entry {
+    if (entry.phase.state !== 'INTENT') throw new Error(`nothing was called: ${entry.phase.state}`);
+    const { attemptId } = entry.phase;
+    return entryOf(decide(entry, { kind: 'answered', attemptId, reading, beganMs: nowMs, nowMs }, policy));
+  }
+
+  function retried(entry: Entry): Entry {
+    expect(due(entry, entry.deadlineMs)).toMatchObject({ kind: 'finish', result: { outcome: 'EXPIRED' } });
+    const order = {
+      decision: 'RETRY',
+      expectedRevision: 1,
+      transactionId: null,
+      operator: 'ada',
+      reason: '',
+      id: null,
+    };
+    const reply = decideByOperator(doneWith(entry, 'EXPIRED'), order, retriedMs, policy);
+    if (reply.kind !== 'decided') throw new Error(reply.reason);
+    return entryOf(due(entryOf(reply.decision), retriedMs));
+  }
+
+  function lookedForAt(entry: Entry): number | null {
+    const decision = due(entry, retriedMs + MINUTE_MS);
+    return decision.kind === 'look-up' ? decision.query.madeMs : null;
+  }
+
+  test('is looked up at the time of its quote', () => {
+    const executing = entryOf(due(quoted(creating, 2_000, MINUTE_MS), 3_000));
+    expect(lookedForAt(retried(answered(executing, told, 3_100)))).toBe(2_000 + MINUTE_MS);
+  });
+
+  test('is looked up at the time of the command, if the quote is another\u2019s', () => {
+    const { origin, ...executing } = entryAt('execute-quote');
+    const entry = { ...executing, origin: { ...origin, timestampMs: 900 } };
+    const again = retried(answered(entry, told, 2_000));
+    const error = { code: 'QUOTE_EXPIRED', message: '', details: null };
+    const refused = { kind: 'refused', httpStatus: 422, error, rawResponse: '' } as const;
+    expect(lookedForAt(answered(again, refused, retriedMs + 10))).toBe(900);
+  });
 });

@@ -110,7 +110,7 @@ async function lookedUp(api: Lists, transactionId: string, entry: Entry): Promis
       transactionId,
       quoteId: null,
       attempts: entry.attempts,
-      firstSentMs: aboutMs,
+      madeMs: aboutMs,
       // An operator may have found a transaction older than the processor's search range.
       mayBeOlder: aboutMs === firstMs,
     });
