@@ -17,7 +17,7 @@ export type StatusClass =
   | 'conflict'
   | 'refusal';
 
-/** From 400 on; any other status is a refusal. */
+/** Statuses from 400 on that have a class of their own. Any other 4xx is a refusal. */
 const NAMED: ReadonlyMap<number, StatusClass> = new Map([
   [401, 'unauthorized'],
   [403, 'not-here'],
@@ -31,7 +31,7 @@ const NAMED: ReadonlyMap<number, StatusClass> = new Map([
   // A proxy's client had hung up.
   [460, 'says-nothing'],
   [499, 'says-nothing'],
-  // This says something: the service does not know the operation.
+  // Unlike other 5xx this settles it: the service does not know the operation.
   [501, 'refusal'],
 ]);
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);

@@ -13,9 +13,9 @@ import { changeRequestParts, type RequestParts } from './requests.ts';
 import { WRONG_CREDENTIALS, type ServiceCheck, type Verdict } from './service-check.ts';
 import type { ChangeRequest, Closure, Reading } from './types.ts';
 
-/** One quote or transaction: far above any real one, and with everything else still within one Kafka record. */
+/** Far more than any real quote or transaction needs, and still small enough for one Kafka record. */
 const BODY_MAX_BYTES = 512 * 1024;
-/** How long after a call's timeout its answer may still wait for the check. */
+/** How long past the call's timeout we still wait for the check that interprets its answer. */
 const JUDGE_MARGIN_MS = 250;
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]+$/;
@@ -81,7 +81,7 @@ export function createPerformer(parts: PerformParts): Performer {
     if (verdict?.kind === 'unreachable') service.hold(verdict);
     if (reading.kind === 'redirected') return reading;
     if (verdict === null || verdict.kind === 'busy') {
-      // A page in place of an answer is doubt, whatever the service answers elsewhere.
+      // Without an error code this may be a proxy's page: in doubt, whatever the check says.
       if (reading.error.code === null) return reading;
       const reason = `HTTP ${reading.httpStatus}, and we do not know yet whether the service as a whole fails`;
       return {
@@ -127,7 +127,7 @@ export function createPerformer(parts: PerformParts): Performer {
       } catch (error) {
         // A bug that one command triggers must not stop a lane (invariant I6). The interrupted call may have been sent.
         parts.onOwnFault(request.operation, error instanceof Error ? error.name : 'unknown');
-        const reason = 'a fault of the processor itself';
+        const reason = 'an internal error of the processor';
         return progress.isSent ? { kind: 'doubt', httpStatus: null, reason, rawResponse: null } : neverSent(reason);
       }
     },

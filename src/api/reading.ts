@@ -1,6 +1,6 @@
 /**
- * Puts every answer to a change into one class. Pure and total: there is a reading for whatever the service sends. An answer
- * that we do not understand never counts as a success or a refusal that it is not (invariant I10).
+ * Puts every answer to a change into one class. Pure and total: there is a reading for whatever the service sends. We never
+ * take an answer for a success or a refusal that it is not (invariant I10).
  */
 import { COMMAND_ANSWERS, type CommandType } from 'payment-processor-contract/commands';
 import { parseLossless, type JsonValue } from 'payment-processor-contract/lossless-json';
@@ -77,8 +77,8 @@ function readSuccess(operation: CommandType, answer: Response): Reading {
   const read = quote ?? transaction;
   if (read === null) return doubt(`HTTP ${httpStatus}, answer without an id`);
   if (operation === 'execute-quote' && quote?.value.status === 'EXPIRED') {
-    // The service shows the quote's state in place of a 409: this call, at least, did not execute it.
-    const error = { code: 'QUOTE_EXPIRED', message: 'the answer shows the quote EXPIRED', details: null };
+    // The service sends the quote's state instead of a 409. At least this call did not execute the quote.
+    const error = { code: 'QUOTE_EXPIRED', message: 'the answer shows the quote as EXPIRED', details: null };
     return { kind: 'conflict', httpStatus, error, rawResponse: bounded(body, RAW_RESPONSE_MAX_CHARACTERS) };
   }
   return {
@@ -91,7 +91,7 @@ function readSuccess(operation: CommandType, answer: Response): Reading {
   };
 }
 
-/** Where a redirect points, without possible secrets (credentials, query), or that it points nowhere. */
+/** The origin that a redirect points to, if any. Credentials and query stay out, because they may be secret. */
 export function redirectReason(answer: Response): string {
   const target = answer.location === null || !URL.canParse(answer.location) ? null : new URL(answer.location);
   const where = target === null ? '' : ` to ${bounded(target.origin, 200)}`;

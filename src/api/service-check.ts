@@ -175,7 +175,8 @@ function verdictOf(reading: ListReading, baseUrl: string): Verdict {
     case 'unreachable':
     case 'held':
       if (isCertificateFault(reason)) {
-        const remedy = 'check NODE_EXTRA_CA_CERTS, the host in API_BASE_URL, its date and the clock here';
+        const remedy =
+          "check NODE_EXTRA_CA_CERTS, the host in API_BASE_URL, the certificate's dates and this machine's clock";
         const inWords = `the certificate of ${baseUrl} is not trusted (${reason}); ${remedy}`;
         return { kind: 'wrong', reason: inWords, setting: 'NODE_EXTRA_CA_CERTS' };
       }
@@ -204,7 +205,7 @@ function refusal(httpStatus: number | null, baseUrl: string): Verdict {
       );
     default:
       return wrongUrl(
-        `${baseUrl}/transactions answers HTTP ${httpStatus ?? 'nothing'} to a plain list request; check API_BASE_URL`,
+        `${baseUrl}/transactions answers ${httpStatus === null ? 'without a status' : `HTTP ${httpStatus}`} to a plain list request; check API_BASE_URL`,
       );
   }
 }

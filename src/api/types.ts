@@ -62,8 +62,8 @@ export interface ServiceError {
 }
 
 /**
- * How an answer to a change is read: the rows of the table of answers, whether or not an earlier attempt is in doubt (the ledger
- * decides on that).
+ * How an answer to a change is read: one row of the table of answers. It does not depend on whether an earlier attempt is in doubt:
+ * the ledger takes that into account.
  */
 export type Reading =
   | {
@@ -84,7 +84,7 @@ export type Reading =
   | { kind: 'refused'; httpStatus: number; error: ServiceError; rawResponse: string }
   | { kind: 'never-sent'; reason: string };
 
-/** A setting of this process to check if the service is of no use to it. */
+/** The setting to check if this process cannot use the service. */
 export type ServiceSetting = 'API_BASE_URL' | 'API_TOKEN_ID' | 'NODE_EXTRA_CA_CERTS';
 
 /** Why the service is held. */

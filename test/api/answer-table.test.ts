@@ -157,7 +157,7 @@ test('an execution that is answered with its quote, EXPIRED, is a conflict; any 
   expect(answered('EXPIRED')).toMatchObject({
     kind: 'conflict',
     httpStatus: 200,
-    error: { code: 'QUOTE_EXPIRED', message: 'the answer shows the quote EXPIRED' },
+    error: { code: 'QUOTE_EXPIRED', message: 'the answer shows the quote as EXPIRED' },
   });
   for (const status of ['PENDING', 'PROCESSING', 'COMPLETED', 'FAILED']) expect(answered(status).kind).toBe('accepted');
   const created = read(200, { body: JSON.stringify({ id: 'Quote:1', status: 'EXPIRED' }), operation: 'create-quote' });
