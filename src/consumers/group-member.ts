@@ -1,9 +1,9 @@
 /**
  * This process as a member of the consumer group: subscription, assignment, heartbeats, batches.
  *
- *   start    connects and joins; from then on passes assignments and batches to the handlers, batches even during a rebalance;
- *            if it cannot connect, it closes what it opened, and may be called again
- *   retire   asks the group to give its lanes to others; until the group has, everything continues
+ *   start    connects and joins. From then on it passes assignments and batches to the handlers, batches even during a rebalance.
+ *            If it cannot connect, it closes the client and may be called again
+ *   retire   asks the group to give its lanes to others; until that is done, everything continues
  *   stop     leaves the group, even during a join; bounded
  *
  * Handlers only pass data on, because kafkajs waits for all of a broker's batches, and a rebalance waits for all handlers. No
@@ -79,8 +79,8 @@ const FETCH_WAIT_MS = 100;
 /** The same while nothing is paused. It also delays heartbeats, and so news from the group, but by one interval at most. */
 const CALM_FETCH_WAIT_MS = 1_000;
 /**
- * Pause between two fetches, per lane here. A fetch costs both sides in proportion to its partitions, and each arriving record
- * ends one. With this pause fetches take the same share of a CPU, however many lanes there are.
+ * Pause between two fetches, per lane of this process. A fetch costs both sides in proportion to its partitions, and each arriving
+ * record ends one. With this pause fetches take the same share of a CPU, however many lanes there are.
  */
 const FETCH_INTERVAL_PER_LANE_MS = 1;
 const FETCH_INTERVAL_MAX_MS = 50;
@@ -143,7 +143,7 @@ export class GroupMember {
     const consumer = this.#makeConsumer();
     this.#consumer = consumer;
     consumer.on(consumer.events.REQUEST, ({ payload }) => {
-      // kafkajs stamps an answer when it reads it: a process that was frozen would take an old heartbeat for a fresh one.
+      // kafkajs stamps an answer when it reads it. A process that was frozen would mistake an old heartbeat for a fresh one.
       if (payload.apiName === 'Heartbeat' || payload.apiName === 'SyncGroup')
         this.#lastRequestSentWallMs = payload.sentAt;
     });
@@ -234,13 +234,13 @@ export class GroupMember {
 
   /** @throws if the group does not accept them: between two generations, or without a coordinator */
   async commitOffsets(offsets: readonly GroupOffset[]): Promise<void> {
-    if (this.#consumer === null) throw new Error('the group is not joined yet');
+    if (this.#consumer === null) throw new Error('this process has not joined the group yet');
     await this.#consumer.commitOffsets(
       offsets.map(({ lane, offset, topic }) => ({ topic, partition: lane, offset: offset.toString() })),
     );
   }
 
-  /** Call it once. @returns once the group has given its lanes to others, or left them here because there are no others; bounded */
+  /** Call it once. @returns once the group has reassigned its lanes, even if back to this process; bounded */
   async retire(): Promise<void> {
     const consumer = this.#consumer;
     if (consumer === null || this.#memberId === null) return;

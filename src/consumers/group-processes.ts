@@ -1,6 +1,6 @@
 /**
  * Processes as members of the group. A process's id is `<uuid>@<host>`, its name `<host>.<beginning of the uuid>`. Its client id in
- * Kafka has both. Ids of earlier releases have no host; the beginning alone is their name.
+ * Kafka has both. Ids of earlier releases have no host; then the name is only the beginning of the id.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';

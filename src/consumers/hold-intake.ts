@@ -16,7 +16,7 @@ export function readHold(place: Place, laneCount: number, message: InputMessage)
   if (message.unreadableBatch !== null) return buried('UNREADABLE_BATCH', message.unreadableBatch.problem);
   const order = orderOf(message.cut === null ? message.value : null);
   return order === null
-    ? buried('UNREADABLE', 'not a hold or release order of the command line')
+    ? buried('UNREADABLE', 'not a hold or release order from the command line')
     : { kind: 'order', order, offset: message.offset };
 }
 

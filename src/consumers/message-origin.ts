@@ -65,7 +65,7 @@ export function placeOf({ lane, topic }: Place, { offset, timestampMs }: InputMe
   return { topic, partition: lane, offset, timestampMs };
 }
 
-/** Why a message is set aside, and whether to copy it: after one refusal only a reference goes out. */
+/** Why a message is set aside, and whether its dead letter holds a reference instead of a copy. */
 export interface Aside {
   readonly problem: string;
   readonly isByReference: boolean;
@@ -97,7 +97,7 @@ function originOf(place: Place, laneCount: number, message: InputMessage): Origi
   };
 }
 
-/** A message on its way to the partition of its key. One too large for any command goes on as a reference. */
+/** A message on its way to the partition of its key. A message too large for any command is moved by reference. */
 export function movedRecord(lane: number, original: OriginalMessage, isTooLarge: boolean): OutgoingRecord {
   const { cut, headers, key, offset, partition, timestampMs, topic, value } = original;
   const first = {

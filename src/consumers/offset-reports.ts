@@ -1,8 +1,8 @@
 /**
  * Commits the group's offsets from time to time, for tools that show lag. Best effort: a failed report is repeated next time.
  *
- *   reported  positions that changed, every second, and once more at the end. If no progress was reported yet, at once: an offset
- *             without a position in the ledger shows that the ledger was lost
+ *   reported  positions that changed, every second, and once more at the end. The first progress is reported at once, because
+ *             an offset without a position in the ledger later shows that the ledger was lost
  */
 import type { GroupOffset } from './group-member.ts';
 
@@ -38,7 +38,7 @@ export class OffsetReports {
     this.#timer = null;
   }
 
-  /** These positions moved on. */
+  /** These positions have advanced. */
   moved(positions: readonly GroupOffset[]): void {
     if (!this.#isReporting && positions.some((position) => this.#reported.get(nameOf(position))?.isProgress !== true))
       void this.report();

@@ -81,7 +81,7 @@ export class TopicOffsets {
 
   /** Bounded: otherwise a hanging broker could make a request wait for minutes. */
   async stop(): Promise<void> {
-    await settledWithin(this.#drop(new Error('the process ends')), STOP_DEADLINE_MS);
+    await settledWithin(this.#drop(new Error('the process is shutting down')), STOP_DEADLINE_MS);
   }
 
   /** First offset of each partition, and the next one for read_committed readers. */

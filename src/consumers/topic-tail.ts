@@ -39,7 +39,7 @@ export interface TailOptions {
   readonly nextOffset: (partition: number) => bigint;
   /** If set, records without a key come with an empty key; otherwise they are left out. */
   readonly takesKeyless?: true;
-  /** Records in order; some may have come before. */
+  /** Records in order; some may be repeats. */
   readonly onRecords: (partition: number, records: readonly TailedRecord[], nextOffset: bigint) => void;
   /** Between these offsets there is nothing for readers. */
   readonly onFiltered: (partition: number, firstOffset: bigint, lastOffset: bigint) => void;
@@ -52,10 +52,10 @@ export interface TailOptions {
 /** Of Kafka's protocol. */
 const LOG_APPEND_TIME = 1;
 const FETCH_WAIT_MS = 250;
-/** Longest wait of a fetch while nothing is paused, so that nothing can need a fetch at once. */
+/** Longest wait of a fetch while nothing is paused: then no resume can need the next fetch soon. */
 const CALM_FETCH_WAIT_MS = 1_000;
 const FETCH_BYTES_MAX = 1024 * 1024;
-/** Few: the group has no other member that would need to hear from us. */
+/** Few are enough: the group has no other member. */
 const HEARTBEATS_PER_SESSION = 3;
 const STOP_DEADLINE_MS = 3_000;
 
@@ -95,7 +95,7 @@ export class TopicTail {
     const consumer = this.#makeConsumer();
     this.#consumer = consumer;
     consumer.on(consumer.events.GROUP_JOIN, () => {
-      // A join rewinds to the beginning; reading from there again would replay the past.
+      // A join rewinds to the beginning, and we would read everything again.
       for (let partition = 0; partition < partitionCount; partition += 1) {
         const offset = nextOffset(partition);
         if (offset > 0n) consumer.seek({ topic, partition, offset: offset.toString() });
