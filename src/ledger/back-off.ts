@@ -2,14 +2,14 @@
 
 /** First wait: a passing fault is often over by then. */
 const FIRST_WAIT_MS = 250;
-/** If the wait would pass the time limit, the call is retried once more this long before it. */
+/** If the wait would end after the time limit, the last try comes this long before the limit. */
 const LAST_TRY_MS = 1_000;
 /** Longest wait: we must notice a recovery within 30 s. */
 const LONGEST_WAIT_MS = 15_000;
 
 /**
- * Exponential, with a spread of a half to one and a half by the key: commands that failed together do not come back together, and
- * the same entry gets the same wait again.
+ * Exponential, times a factor from 0.5 to 1.5 that depends on the key. Commands that failed together do not come back together. The
+ * same entry always gets the same wait.
  * @param waits number of earlier waits
  */
 export function backOffMs(key: string, waits: number): number {

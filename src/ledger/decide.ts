@@ -123,7 +123,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
     case 'accepted': {
       const other = otherThanAsked(entry, verdict);
       if (other === null) return accepted(sent, verdict, phase.atMs, nowMs);
-      return doubt(entry, `HTTP ${verdict.httpStatus}, an answer about another ${other}`, call, policy);
+      return doubt(entry, `HTTP ${verdict.httpStatus}, but the answer is about another ${other}`, call, policy);
     }
     case 'refused':
       return finish(sent, refusedResult(sent, verdict, isDecided ? 'OPERATOR' : 'ANSWER', nowMs));
@@ -187,7 +187,7 @@ function accepted(
   }
   if (quote.id === entry.quoted?.quoteId) {
     const limit = quote.expiresAt === null ? 'its quote expired' : `its quote's expiresAt, ${quote.expiresAt}, passed`;
-    const reason = `${limit} before the service took an execution of it, and the service repeats that quote for this key`;
+    const reason = `${limit} before the service executed it, and the service returns the same quote for this key`;
     return finish(entry, expiredResult(entry, reason, 'PROCESSOR', nowMs), seen);
   }
   const quoted = quotedOf(entry, { ...quote, transactionId: quote.transactionId }, nowMs);

@@ -105,9 +105,9 @@ export type Unexecuted =
 export interface Entry {
   readonly key: string;
   readonly commandType: CommandType;
-  /** Revision of the result that this entry works for, or has. */
+  /** Revision of its result, or of the result that it will get. */
   readonly revision: number;
-  /** Of type and canonical fields; of the raw bytes for a command that could not be read. */
+  /** Hash of type and canonical fields; for an unreadable command, of its raw bytes. */
   readonly fingerprint: string;
   /** Canonical JSON of the fields; null if they were unreadable, or are no longer needed. */
   readonly fieldsJson: string | null;
@@ -116,9 +116,9 @@ export interface Entry {
   readonly carried: Carried;
   /** The time after which no call may start: the publisher's limit, or when the command is too old. */
   readonly deadlineMs: number;
-  /** The publisher's limit alone (`expires-at`); it also holds for an operator's retry. */
+  /** Only the publisher's limit (`expires-at`), which also applies to an operator's retry. */
   readonly expiresAtMs: number | null;
-  /** The publisher's limit was unreadable: nobody knows until when a call may start. */
+  /** The publisher's limit was unreadable: the time limit is unknown. */
   readonly isExpiryUnreadable: boolean;
   readonly step: Step;
   /** Whether the command asks for immediate execution of its quote. */
@@ -130,13 +130,13 @@ export interface Entry {
   /** Calls of this step whose answer asked us to retry later: from the service, or from a proxy in front of it. */
   readonly turnedAway: number;
   /**
-   * When the first call of this step began that may have taken effect, judged by its own answer. Null: the answer to every
-   * sent call said that it took no effect.
+   * When this step began its first call that may have taken effect, judged by that call's own answer. Null: every answer said
+   * that its call took no effect.
    */
   readonly firstSentMs: number | null;
   /** When the last such call had ended, or its deadline had passed; null if `firstSentMs` is. */
   readonly lastEndedMs: number | null;
-  /** Proof that none of them took effect after all, while it holds. */
+  /** Proof that none of these calls took effect after all. `proofOf` says whether it still holds. */
   readonly unexecuted: Unexecuted | null;
   readonly quoted: Quoted | null;
   /** Quotes in a row that expired on arrival: before any execution could begin. */

@@ -50,7 +50,7 @@ export function shownOtherwise(
     ['amount', transfer?.amount?.toString(), transaction?.receivedAmount?.amount?.toString()],
     ['transaction', asked?.transactionId, quote?.transactionId],
   ]);
-  return differences.map((name) => `the answer shows another ${name} than the command`);
+  return differences.map((name) => `the answer's ${name} differs from the command's`);
 }
 
 type Shown = string | null | undefined;

@@ -26,7 +26,8 @@ export class LedgerFormatError extends Error {}
 export class UnknownSchemaError extends LedgerFormatError {}
 
 /**
- * UNKNOWN results, never forgotten. Each command has its own class, so that places alone show their number and the oldest.
+ * UNKNOWN results, never forgotten. Each command type has its own class, so that their number and the oldest can be read
+ * from places, without values.
  * The numbers are in stored values: they must not change with the list of commands.
  */
 const UNKNOWN_CLASS = {
@@ -117,8 +118,8 @@ function isValueClass(number: number): number is ValueClass {
 }
 
 const OF_JSON =
-  'the ledger is in the JSON format of builds before 1.0.0, which this release does not read: let the build that wrote it finish ' +
-  'its admitted commands, then delete the ledger topic and create it again (`npm run cli -- topics create`), or use another TOPIC_PREFIX';
+  'the ledger is in the JSON format of builds before 1.0.0, which this release does not read. Let the build that wrote it finish ' +
+  'its admitted commands. Then delete the ledger topic and create it again (`npm run cli -- topics create`), or use another TOPIC_PREFIX';
 
 /** Prefix of the keys of schema records; the fingerprint in hexadecimal follows. */
 export const SCHEMA_PREFIX = '!schema:';
@@ -182,9 +183,8 @@ export class InternalRecord<Value extends object> {
     const known = this.#readers.get(hex);
     if (known !== undefined) return known;
     const text = schemas.get(hex);
-    const what = `a record ${this.#record.name} is of a schema, ${hex}, that`;
-    if (text === undefined)
-      throw new UnknownSchemaError(`${what} the ledger does not have: run the release that wrote it`);
+    const what = `the schema ${hex} of a record ${this.#record.name}`;
+    if (text === undefined) throw new UnknownSchemaError(`${what} is not in the ledger: run the release that wrote it`);
     try {
       const reader = this.#readerBy(text);
       this.#readers.set(hex, reader);

@@ -72,9 +72,7 @@ function retry(
   policy: LedgerPolicy,
 ): OperatorReply {
   if (entry.isExpiryUnreadable) {
-    return refused(
-      'its expires-at could not be read, so nobody knows until when it may be sent: publish it again under a new key',
-    );
+    return refused('its expires-at could not be read, so its time limit is unknown: publish it again under a new key');
   }
   const fields =
     entry.fieldsJson === null ? null : readCommandFields(entry.commandType, parseLossless(entry.fieldsJson));

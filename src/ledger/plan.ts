@@ -68,7 +68,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
       if (!isTooLate) return { kind: 'call' };
       return {
         kind: 'expire',
-        reason: `${limitPassed(entry)} before a usable quote came; a quote alone moves nothing`,
+        reason: `${limitPassed(entry)} before a usable quote came; a quote by itself moves no money`,
         settledBy: 'PROCESSOR',
       };
     case 'SANDBOX':
@@ -100,7 +100,7 @@ function lookFirst(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
 function neverTakenInWords(entry: Entry): string {
   const passed = limitPassed(entry);
   if (entry.attempts === 0) return `${passed} before anything was sent`;
-  if (entry.quoted !== null) return `${passed} before the service took an execution of its quote`;
+  if (entry.quoted !== null) return `${passed} before the service executed its quote`;
   return `${passed} before the service took it: every call was deferred`;
 }
 

@@ -26,9 +26,8 @@ export function quoteAgainOf(entry: Entry, nowMs: number): QuoteAgain | null {
   return {
     kind: 'expire',
     reason:
-      `each of ${quotesRunOut} quotes in a row had expired on arrival, or nearly, by the processor's clock ` +
-      `(check it, and the service's): expiresAt of the last was ${instantInWords(quoted.expiresAtMs)}; ` +
-      'the service took no execution of any of them',
+      `${quotesRunOut} quotes in a row had expired on arrival, or were about to, and none was executed. ` +
+      `expiresAt of the last was ${instantInWords(quoted.expiresAtMs)}: compare the processor's clock with the service's`,
     settledBy: 'PROCESSOR',
     quotesRunOut,
   };

@@ -28,7 +28,7 @@ export function acceptedResult(
   };
 }
 
-/** @param settledBy OPERATOR: the answer refuses the last call, and an operator said that no earlier call took effect */
+/** @param settledBy OPERATOR if the answer refuses only the last call: an operator decided that no earlier call took effect */
 export function refusedResult(
   entry: ResultSubject,
   refusal: HeldRefusal,
@@ -49,7 +49,7 @@ export function foundExecutedResult(entry: ResultSubject, transaction: Transacti
   return { ...blankResult(entry, 'ACCEPTED', 'LOOKUP', nowMs), transaction };
 }
 
-/** Settled by the transaction's status: it shows that the call did not take effect, and cannot any more. */
+/** Settled by the transaction's status: it shows that the call did not take effect and no longer can. */
 export function foundRefusedResult(entry: ResultSubject, transaction: Transaction, nowMs: number): CommandResult {
   const status = transaction.status ?? 'without a status';
   const error = {
@@ -73,7 +73,7 @@ export function unreadableResult(entry: ResultSubject, problem: string, nowMs: n
   return failure(entry, 'INVALID', nowMs, { code: 'UNREADABLE_COMMAND', message: problem, details: null });
 }
 
-/** @param message why it is certain that nothing took effect; `settledBy` says who knows */
+/** @param message why it is certain that nothing took effect; `settledBy` names the source of that certainty */
 export function expiredResult(
   entry: ResultSubject,
   message: string,
@@ -95,7 +95,7 @@ export function failedResult(entry: ResultSubject, message: string, nowMs: numbe
 export function unknownResult(entry: ResultSubject, reason: string, nowMs: number): CommandResult {
   return failure(entry, 'UNKNOWN', nowMs, {
     code: 'UNDECIDABLE',
-    message: `it cannot be known whether the service executed this command: ${reason}; look the payment up at the service and decide`,
+    message: `we cannot know whether the service executed this command: ${reason}; look the payment up at the service and decide`,
     details: null,
   });
 }

@@ -30,12 +30,12 @@ export function settlementOf(
   return OPERATIONS[operation].settlement(policy.idempotentOperations.has(operation), isImmediate);
 }
 
-/** The earliest time at which a look-up shows the effect of a call that ended by `endedMs`: an effect needs its settling time. */
+/** When a look-up surely shows the effect of a call that ended by `endedMs`: an effect may take the settling time to appear. */
 export function lookUpFromMs(endedMs: number, policy: Pick<LedgerPolicy, 'settlingTimeMs'>): number {
   return endedMs + policy.settlingTimeMs;
 }
 
-/** Whether the service still knows the first call's key when a call that begins now arrives, however late. */
+/** Whether the service will still know the first call's key when a call that begins now arrives, even at the latest. */
 export function isKeyTrusted(
   firstSentMs: number,
   nowMs: number,

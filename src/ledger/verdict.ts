@@ -65,7 +65,7 @@ export function verdictOf(
       if (!inDoubt) return refusal(reading);
       // A conflict may mean that the service took the first call. So even with the same key this is not the first call's answer.
       if (canBeLookedUp) return lookUp(reading);
-      return settlement === 'NONE' ? undecidable(reading) : doubt(reading, 'after doubt');
+      return settlement === 'NONE' ? undecidable(reading) : doubt(reading, 'while an earlier call is in doubt');
     case 'refused':
       return inDoubt ? refusedInDoubt(reading, settlement, mayBeUnderWay) : refusal(reading);
     case 'never-sent':
@@ -103,7 +103,11 @@ function refusal({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
 }
 
 function lookUp({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
-  return { kind: 'look-up', reason: `HTTP ${httpStatus} after doubt`, refusal: { httpStatus, error, rawResponse } };
+  return {
+    kind: 'look-up',
+    reason: `HTTP ${httpStatus} while an earlier call is in doubt`,
+    refusal: { httpStatus, error, rawResponse },
+  };
 }
 
 function doubt({ httpStatus, rawResponse }: RefusalReading, why: string): Verdict {
@@ -113,12 +117,12 @@ function doubt({ httpStatus, rawResponse }: RefusalReading, why: string): Verdic
 function waitForService({ httpStatus }: RefusalReading): Verdict {
   return {
     kind: 'wait',
-    reason: `HTTP ${httpStatus}, perhaps not what the service says of it`,
+    reason: `HTTP ${httpStatus}, which may not be the first call's answer`,
     afterMs: null,
     sent: true,
   };
 }
 
 function undecidable({ httpStatus }: RefusalReading): Verdict {
-  return { kind: 'undecidable', reason: `HTTP ${httpStatus} after doubt` };
+  return { kind: 'undecidable', reason: `HTTP ${httpStatus} while an earlier call is in doubt` };
 }

@@ -490,7 +490,7 @@ describe('an answer that need not be the service\u2019s word', () => {
       return resultOf(answered(entryAt('create-quote'), { ...ACCEPTED, quote, transaction: null })).warnings;
     };
     expect(warningsFor('InternalAccount:1')).toEqual([]);
-    expect(warningsFor('InternalAccount:7')).toEqual(['the answer shows another source account than the command']);
+    expect(warningsFor('InternalAccount:7')).toEqual(["the answer's source account differs from the command's"]);
   });
 
   test('an answer that shows a transfer-in otherwise than it was asked for is passed on with a warning', () => {
@@ -500,7 +500,7 @@ describe('an answer that need not be the service\u2019s word', () => {
       return resultOf(decision).warnings;
     };
     expect(shownAs(5n)).toEqual([]);
-    expect(shownAs(777n)).toEqual(['the answer shows another amount than the command']);
+    expect(shownAs(777n)).toEqual(["the answer's amount differs from the command's"]);
   });
 
   test('an answer that names another transaction than the execution of its quote is passed on with a warning', () => {
@@ -510,7 +510,7 @@ describe('an answer that need not be the service\u2019s word', () => {
       return resultOf(decision).warnings;
     };
     expect(warningsFor('Transaction:1')).toEqual([]);
-    expect(warningsFor('Transaction:7')).toEqual(['the answer shows another transaction than the command']);
+    expect(warningsFor('Transaction:7')).toEqual(["the answer's transaction differs from the command's"]);
   });
 
   test('a call in doubt is repeated once more before its time limit, and given up at the limit, not after it', () => {

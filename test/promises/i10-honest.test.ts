@@ -86,7 +86,7 @@ test('where the look-up finds nothing, the outcome is UNKNOWN and says why', asy
   await stack().publisher.publish('reject-transaction', 'nowhere-reject', { transactionId: ids.transactionId });
   for (const { value } of await stack().journal.resultsOfAll(['nowhere', 'nowhere-reject'])) {
     expect(value).toMatchObject({ outcome: 'UNKNOWN', error: { code: 'UNDECIDABLE' } });
-    expect(value.error?.message).toContain('cannot be known');
+    expect(value.error?.message).toContain('cannot know');
   }
   expect(service.requests.filter(({ method }) => method === 'POST')).toHaveLength(2);
 });
