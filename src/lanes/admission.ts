@@ -103,7 +103,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     outcomes.apply(transaction, decision, null);
   }
 
-  /** For a message that made our own code fail before it had an entry: nothing of it was ever sent. */
+  /** For a message that made our own code fail before it had an entry: no call was ever made for it. */
   setAside(transaction: LaneTransaction, place: CommandPlace, message: InputMessage, aside: Aside): void {
     const { clock, lane, outcomes, policy, reports } = this.#parts;
     const { arrival, letter } = setAside(this.#parts, place, message, aside);

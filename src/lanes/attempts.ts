@@ -23,7 +23,7 @@ import type { LookUpAnswer } from './look-up-questions.ts';
 import type { LaneParts } from './parts.ts';
 
 export interface Acquisition {
-  /** The lane has not been lost or given away since. */
+  /** The lane has not been lost or given away since it was acquired. */
   isCurrent: () => boolean;
   /** Current, and not being released: calls may start. */
   isOpen: () => boolean;
@@ -65,8 +65,8 @@ export class Attempts {
   }
 
   /**
-   * Takes up an entry with an intent from the ledger: its call is ours and continues, never began, or is in doubt. No call begins
-   * here. A process that froze while it took the lane may have been fenced, and learns that only from its first commit.
+   * Takes up an entry with an intent from the ledger. Its call is running here and continues, never began, or is in doubt. No call
+   * begins here. A process that froze while it took the lane may have been fenced, and learns that only from its first commit.
    */
   takeUp(entry: Entry): void {
     const { calls, processId, sessionTimeoutMs } = this.#parts;
@@ -89,7 +89,7 @@ export class Attempts {
   begin(entry: Entry): void {
     if (entry.phase.state !== 'INTENT') return;
     const { attemptId } = entry.phase;
-    // The entry was committed again to note a copy, before its event was taken.
+    // A second commit of the entry, to note a copy: its event is not taken yet.
     if (this.#withoutCall.has(attemptId)) return;
     let call: ReturnType<typeof callOf>;
     try {

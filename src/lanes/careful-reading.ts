@@ -2,9 +2,10 @@
  * For a lane that is lost over and over: it reads one message at a time, and marks each in the ledger first. The next owner then
  * knows at which message the previous one died (invariant I6).
  *
- *   turn      one message of all inputs, because there is one mark; the transaction that begins the turn writes only the mark
+ *   turn      one message at a time over all inputs, because there is only one mark. The transaction that begins the turn writes
+ *             only the mark
  *   marked    its place is committed, with how often it was marked in a row; the lane may read it
- *   over      it was committed alone, or must wait for another reason: the mark is cleared, and the next message has its turn
+ *   over      it was committed by itself, or must wait for another reason: the mark is cleared, and the next message has its turn
  *
  * Owned by an open lane. A message that was marked too often is set aside unread.
  */
@@ -72,7 +73,7 @@ export class CarefulReading {
     this.drain();
   }
 
-  /** Ends the turn: the message must wait, or the lane is given away in order. */
+  /** Ends the turn: the message must wait, or the lane is released. */
   drain(): void {
     if (this.#turn === null) return;
     this.#turn = null;

@@ -15,7 +15,7 @@ export interface ClaimingLane {
 }
 
 /**
- * @param isQuoted whether the entry already has a quote: one that replaces it does not count as another
+ * @param isQuoted whether the entry already has a quote: its replacement does not count as one more open quote
  * @returns null when granted, else why not
  */
 export function claimCall(

@@ -1,6 +1,6 @@
 /**
  * Detects a change of an input behind a lane's back: the topic was recreated, ends before the lane's position, or begins after it.
- * If the lane continued, it would silently drop commands, because it takes messages below its position for redeliveries. Pure.
+ * If the lane continued, it would silently drop commands, because it skips messages below its position as redeliveries. Pure.
  */
 import type { InputBounds } from '../consumers/topic-offsets.ts';
 
@@ -10,7 +10,7 @@ export interface InputPlace {
   readonly lane: number;
   /** The id that the lane's position is bound to; undefined: none yet. */
   readonly boundId: string | undefined;
-  /** Next offset to be read, before the broker was asked and after it answered. */
+  /** Next offset to be read: before the broker was asked, and after it answered. */
   readonly offsetBefore: bigint;
   readonly offsetAfter: bigint;
 }

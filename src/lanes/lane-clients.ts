@@ -16,7 +16,7 @@ export interface LaneClients {
   readonly committer: Committer;
 }
 
-/** @param clientId of the process; those of its clients begin with it */
+/** @param clientId client id of the process, the prefix of its clients' ids */
 export function laneClients(
   config: Config,
   { laneCount, sessionTimeoutMs, topics }: LaneSettings,
@@ -44,7 +44,7 @@ export function laneClients(
         new TransactionalProducer(
           createKafka(config, `${clientId}-ledger-writer`, {
             retry: LANE_RETRY,
-            // Retries are part of every transaction. The lanes themselves log what a failed one loses.
+            // Retries are normal in a transaction. When a transaction fails, the lanes log their loss.
             log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
           }),
           { transactionalId, compressedTopics: new Set([topics.ledger, topics.observations]) },

@@ -1,10 +1,10 @@
 /**
- * Writes for one attempt at a lane, through the loop that the process has at the first write.
+ * Writes for one attempt to own a lane. It picks the process's current loop at its first write.
  *
  *   claimed  the ledger has the claim, and the OWNER record
  *   joined   the lane fills transactions, and learns where its records lie, so that the ledger's reader need not fetch them
- *   ended    takes nothing more. After the lane's last record the ledger says that the owner has released it or, if the loop
- *            broke, that the owner is fenced
+ *   ended    takes nothing more. The lane's last record in the ledger shows that the owner has released it. If the loop broke, it
+ *            shows that the owner is fenced
  */
 import {
   CLAIM_PREFIX,
@@ -52,7 +52,7 @@ export class LaneWriter {
   }
 
   /**
-   * @param schemas that the lane's ledger does not have yet, by its keys
+   * @param schemas those that the lane's ledger does not have yet, by ledger key
    * @param fenced transactional ids whose claims on the lane are void
    * @throws when the commit is not certain: then the lane is lost
    */
@@ -64,7 +64,7 @@ export class LaneWriter {
     this.#assertNotEnded();
     const { transactionalId } = this;
     const record = { ...owner, transactionalId };
-    // Schemas come first: the records after them were written with these.
+    // Schemas come first: the records after them use them.
     const written = Array.from(schemas, ([key, schema]) => this.#record(key, schema));
     const withdrawn = fenced.map((id) => this.#record(CLAIM_PREFIX + id, null));
     const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim({ ...record, isFenced: false }));
@@ -98,7 +98,7 @@ export class LaneWriter {
     this.#seat?.wake();
   }
 
-  /** @returns once the ledger shows the end, or cannot: then the next owner waits and fences us; never rejects */
+  /** Never rejects. @returns once the ledger shows the end, or cannot show it; then the next owner waits and fences us */
   end(): Promise<void> {
     this.#ended ??= this.#end();
     return this.#ended;

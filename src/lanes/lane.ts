@@ -37,7 +37,7 @@ const RELEASE_STEP_MS = 10;
 /** Pause between attempts to acquire. */
 const ACQUIRE_AGAIN_MS = 300;
 
-/** Each attempt at the lane has its own writer: work of any other writer than the state's is void. */
+/** Each attempt to acquire the lane has its own writer. Only work of the current state's writer counts. */
 type State =
   | { readonly stage: 'closed' }
   | { readonly stage: 'acquiring'; readonly writer: LaneWriter }
@@ -57,7 +57,7 @@ export class Lane {
   readonly #parts: LaneParts;
   readonly #inputs: Inputs;
   readonly #troubles = new Troubles();
-  /** Outlives the loss of the lane: sometimes only the ledger shows, later, whether a transaction was committed. */
+  /** Outlives the loss of the lane: sometimes only the ledger later shows whether a transaction was committed. */
   readonly #commitReports = new CommitReports();
   #state: State = { stage: 'closed' };
 
@@ -100,12 +100,12 @@ export class Lane {
     else this.#enter({ stage: 'closed' });
   }
 
-  /** Ends an open lane in order, then stops it. Bounded like `release`. */
+  /** Ends an open lane in an orderly way, then stops it. Bounded like `release`. */
   async stopInOrder(reason: string): Promise<void> {
     if (this.#state.stage === 'open') await this.release(reason);
   }
 
-  /** Ends the lane in order; bounded by the deadline of a call. */
+  /** Ends the lane in an orderly way; bounded by the deadline of a call. */
   async release(stopFor: string | null = null): Promise<void> {
     const state = this.#state;
     switch (state.stage) {
@@ -113,7 +113,7 @@ export class Lane {
         const { openLane, writer } = state;
         this.#inputs.close();
         openLane.drain();
-        // Only after the stage is entered.
+        // Deferred, so that the stage is entered first.
         const released = Promise.resolve().then(() => this.#drained(openLane, writer));
         this.#enter({ stage: 'releasing', writer, openLane, stopFor, released });
         return released;
@@ -132,7 +132,7 @@ export class Lane {
     return this.#state.stage === 'open' ? this.#inputs.reading(topic) : null;
   }
 
-  /** How far the inputs are in the ledger, for a lane that is open or was last released. */
+  /** The inputs' positions in the ledger, for a lane that is open or was last released. */
   committedOffsets(): GroupOffset[] {
     const { lane } = this.#parts;
     if (this.#state.stage === 'acquiring') return [];
@@ -227,7 +227,7 @@ export class Lane {
     const { clock, index, lane, log, offsets, topics } = this.#parts;
     const beganMs = clock.monotonicMs();
     const isWanted = (): boolean => this.#isCurrent(writer);
-    // First: read after the lane was taken, the group's offsets could be the next owner's progress, and look like a lost ledger.
+    // First: if another process takes the lane from us, the group's offsets show its progress. That would look like a lost ledger.
     const starts = await this.#inputs.starts();
     const token = await acquireOwnership(this.#parts, writer, isWanted, looks);
     if (token === null || !isWanted()) return;

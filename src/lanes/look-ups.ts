@@ -119,7 +119,7 @@ export class LookUps {
       if (page.kind === 'failed') return { kind: 'failed', reason: page.reason };
       if (!page.hasMore || !isWanted()) return { kind: 'whole' };
       if (page.nextCursor === null || cursors.has(page.nextCursor)) {
-        return { kind: 'failed', reason: 'the service gives no cursor to its next page, or repeats one' };
+        return { kind: 'failed', reason: 'the service sends no cursor for the next page, or repeats one' };
       }
       cursor = page.nextCursor;
       cursors.add(cursor);

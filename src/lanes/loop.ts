@@ -34,18 +34,18 @@ export interface Filler {
    */
   fill(untilMs: number): LaneCommit | null;
   committed(committed: Committed): void;
-  /** The loop calls it no more. Whether its last commit went through is not certain. */
+  /** The loop no longer calls it. Its last commit may or may not have gone through. */
   lost(error: unknown): void;
 }
 
 /** A filler's place in the loop. */
 export interface Seat {
   wake(): void;
-  /** The loop fills from it no more. A commit under way still completes, and is reported. */
+  /** The loop no longer fills from it. A commit under way still completes, and is reported. */
   leave(): void;
 }
 
-/** For all lanes in one turn of the event loop: some hundred commands. Other turns are for timers, sockets and calls. */
+/** For all lanes in one turn of the event loop: a few hundred commands. Then timers, sockets and calls get their turn. */
 const FILL_MS_MAX = 10;
 /** How often idle lanes look for deadlines that pass while nothing happens. */
 const LOOK_AGAIN_MS = 1_000;
@@ -64,7 +64,7 @@ export class Loop {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #apartUntilMs: number;
   readonly #signal = new Signal();
-  /** Without the seats of the transaction under way. The one whose last transaction is oldest comes first. */
+  /** Without the seats of the transaction under way. The seat that has waited longest since its last transaction comes first. */
   #seats: Seated[] = [];
   #running: Promise<void> | null = null;
   #opening: Promise<void> | null = null;
@@ -95,7 +95,7 @@ export class Loop {
     return this.#wasRefusedTogether;
   }
 
-  /** Connects ahead of the first commit, to save it the wait. @throws an error that also breaks the loop at that commit */
+  /** Connects early, so that the first commit need not wait. @throws an error that the first commit then meets too */
   open(): Promise<void> {
     this.#opening ??= this.#producer.open();
     return this.#opening;
@@ -108,7 +108,7 @@ export class Loop {
 
   /**
    * Commits this once, in the next transaction that has room.
-   * @returns where its records lie; that transaction has nothing else of this process in the lane's partitions
+   * @returns where its records lie; in the lane's partitions the transaction has nothing else of this process
    * @throws TransactionFailedError, LostWithOthersError when the commit is not certain; the loop is broken then
    */
   commit(commit: LaneCommit): Promise<Committed> {
@@ -129,7 +129,7 @@ export class Loop {
   /** Withdraws a commit that still waits. @returns false: it is under way, or over */
   cancel(commit: LaneCommit): boolean {
     const seat = this.#seats.find((seated) => seated.commit === commit);
-    if (seat !== undefined) this.#lose(seat, new LostWithOthersError('the lane was lost before'));
+    if (seat !== undefined) this.#lose(seat, new LostWithOthersError('the lane was lost before its commit began'));
     return seat !== undefined;
   }
 
@@ -138,7 +138,7 @@ export class Loop {
     this.#isClosing = true;
     this.#signal.wake();
     await this.#running;
-    this.#break(new TransactionFailedError('the process ends'), []);
+    this.#break(new TransactionFailedError('the process is shutting down'), []);
   }
 
   #seat(filler: Filler, commit: LaneCommit | null): Seated {
@@ -210,7 +210,7 @@ export class Loop {
     for (const [index, seat] of asked.entries()) {
       if (seat.isOver) continue;
       const nowMs = this.#clock.monotonicMs();
-      // Before the call: a later event wakes it again.
+      // Reset before `fill`: an event during or after it must wake the seat again.
       seat.isAwake = false;
       try {
         seat.commit = seat.filler.fill(nowMs + (beganMs + FILL_MS_MAX - nowMs) / (asked.length - index));

@@ -30,7 +30,7 @@ export interface DeskParts extends LaneParts {
   readonly holds: HeldCalls;
 }
 
-/** Limit for the replays of one entry: each is a whole result again. */
+/** Limit for the replays of one entry: each repeats the whole result. */
 const REPLAYS_BYTES_MAX = 1024 * 1024;
 
 export class Outcomes {
@@ -72,7 +72,7 @@ export class Outcomes {
     transaction.reports.push(() => reports.deadLettered(lane, letter));
   }
 
-  /** For a message that made our own code fail and gets no entry: a dead letter is all. */
+  /** For a message that made our own code fail and gets no entry: only a dead letter. */
   setAside(transaction: LaneTransaction, place: Place, message: InputMessage, aside: Aside): void {
     this.bury(transaction, letterAside(place, message, aside));
   }

@@ -34,7 +34,7 @@ const STEP_MS = 10;
 const RESTORE_DEADLINE_MS = 600_000;
 /** A record not seen by then may be gone. Longer than brokers' answers are cached, because this check needs a newer answer. */
 const SUPERSEDED_AFTER_MS = 1_000;
-/** Limit for asking the brokers who is in the group; alone, the client would try a dead coordinator for half a minute. */
+/** Limit for asking the brokers who is in the group. Without it the client would try a dead coordinator for half a minute. */
 const ASKED_MS_MAX = 2_000;
 /**
  * Wait for the release of a member that has left: it lies before the ledger's end, so we read it within milliseconds. An open

@@ -24,7 +24,7 @@ import type { LaneSettings } from './lane-settings.ts';
 /** The lane whose owner polls. */
 export const POLLER_LANE = 0;
 
-/** Per submission, except for a single larger observation: a page may exceed a batch of the topic. */
+/** Limit of one submission, except for a single larger observation: a whole page may be larger than the topic's largest batch. */
 const SUBMISSION_BYTES_MAX = 512 * 1024;
 
 export interface LanePollerOptions {
@@ -38,14 +38,14 @@ export interface LanePollerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly reports: PollerReports;
-  /** Commits records through the poller's lane; rejects when that is not certain. */
+  /** Commits records through the poller's lane; rejects when the commit is not certain. */
   readonly submit: (records: readonly OutgoingRecord[]) => Promise<void>;
 }
 
 /** For the look-up that ends a doubt, and for a takeover that takes longer than a session. */
 const DOUBT_MARGIN_MS = 30_000;
 
-/** How long the doubt of a dead process lasts: until its lane is taken, and its calls have ended and settled. */
+/** How long a dead process's calls stay in doubt: until its lane is taken, and the calls have ended and settled. */
 export function heldForMsMax({ policy, sessionTimeoutMs }: Pick<LaneSettings, 'policy' | 'sessionTimeoutMs'>): number {
   return 2 * sessionTimeoutMs + policy.apiTimeoutMs + policy.settlingTimeMs + DOUBT_MARGIN_MS;
 }
@@ -99,7 +99,7 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
       }
     },
     ledgerEnds: () => ledgerEnds({ laneCount, offsets, reader, topic: topics.ledger }),
-    // The control record of the last commit may be unread. Anything else that is missing takes two offsets at least.
+    // Only the control record of the last commit may be unread. Any unread commit takes at least two offsets.
     hasApplied: (ends) => [...ends].every(([lane, end]) => reader.position(lane) + 1n >= end),
     possibleEffects: () =>
       Array.from({ length: laneCount }, (_, lane) => unfinished(index, lane))
@@ -139,7 +139,7 @@ export interface LedgerEndsParts extends Pick<LanePollerOptions, 'offsets' | 're
 
 /** @throws if an end is implausible or the brokers do not answer; the caller asks again */
 export async function ledgerEnds({ laneCount, offsets, reader, topic }: LedgerEndsParts): Promise<LedgerEnds> {
-  // Before the question: records that are written while the brokers answer may be read by then.
+  // Before the brokers are asked: our reader may read records that are written while they answer.
   const positions = Array.from({ length: laneCount }, (_, lane) => reader.position(lane));
   const ends = await offsets.highWatermarks(topic);
   // For seconds after its start a broker may say that a partition ends earlier than it does.
@@ -151,7 +151,7 @@ export async function ledgerEnds({ laneCount, offsets, reader, topic }: LedgerEn
   return ends;
 }
 
-/** None for a lane whose entries this release cannot read: that lane is stopped, and says so. */
+/** Empty for a lane whose entries this release cannot read. That lane is stopped and reports why. */
 function unfinished(index: LedgerIndex, lane: number): Entry[] {
   try {
     return index.unfinished(lane);

@@ -2,9 +2,9 @@
  * The open lane's owner forgets: it writes tombstones for entries that were done LEDGER_RETENTION ago and for transactions at rest
  * as long, a bounded number with each ordinary transaction. UNKNOWN results are never forgotten.
  *
- * A forgotten key cannot be recovered, and a copy of its command would be paid again. So no clock is trusted alone. A row's time is
- * the later of its writer's clock and the broker's (lane-store.ts). Now is the earlier of our wall clock and the latest time that
- * a broker gave to a record of the lane.
+ * A forgotten key cannot be recovered, and a copy of its command would be paid again. So we never trust a single clock. A row's
+ * time is the later of its writer's clock and the broker's (lane-store.ts). Now is the earlier of our wall clock and the latest
+ * time that a broker gave to a record of the lane.
  *
  * A key is also kept while a copy that was published in time may still wait for admission (admitted-time.ts).
  *

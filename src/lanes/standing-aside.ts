@@ -45,7 +45,9 @@ export class StandingAside implements MemberStanding {
 
   /** Why it stands aside; null: it does not. */
   reason(): string | null {
-    return this.#asideSinceMs === null ? null : (this.#options.api.unserved()?.reason ?? 'it is served again');
+    return this.#asideSinceMs === null
+      ? null
+      : (this.#options.api.unserved()?.reason ?? 'the payment service serves it again');
   }
 
   announce(): boolean {

@@ -4,7 +4,7 @@
  *
  *   run   tried -> (failed: logged, a pause, tried again) -> done, or ended at once by `end`
  *
- * For readiness and the log it knows the step under way, whom it waits for, for how long and why. A failed try leaves nothing open
+ * Readiness and the log show the step under way, whom it waits for, how long and why. A failed try leaves nothing open
  * when the next one begins.
  */
 import type { Logger } from 'pino';
@@ -19,9 +19,9 @@ export interface StartStep {
   readonly whom: string;
   /** The step in a few words, such as 'opening the ledger'. */
   readonly what: string;
-  /** Of the log lines while nobody answers. */
+  /** Name of the log lines while nobody answers. */
   readonly event: 'kafka-not-answering' | 'registry-not-answering';
-  /** It may take long although everybody answers: only failures are logged. */
+  /** It may take long without a fault: only failures are logged. */
   readonly mayLast?: boolean;
   /** Why a try failed; null: no retry can help. */
   readonly inWords: (error: unknown) => string | null;
@@ -42,7 +42,7 @@ export type StepOutcome<Value> = { readonly kind: 'done'; readonly value: Value 
 /** Between tries, doubled after each. */
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 10_000;
-/** A try that lasts this long is logged: one that is answered ends much sooner. */
+/** A try that lasts this long is logged: with an answer it would end much sooner. */
 const LASTS_MS = 10_000;
 
 interface UnderWay {
@@ -75,7 +75,7 @@ export class StartSteps {
     return { whom: step.whom, what: step.what, waitedMs, failedTries, problem };
   }
 
-  /** The process must end: no step continues, none begins. The owner of a try closes what it still opens. */
+  /** The process must end: no step continues, none begins. The owner of a running try closes what that try still opens. */
   end(): void {
     this.#isEnded = true;
     this.#ended.resolve({ kind: 'ended' });
@@ -110,7 +110,7 @@ export class StartSteps {
     }
   }
 
-  /** A try failed, or part of one that continues by itself. Ignored if no step is under way. */
+  /** Reports a failed try, or a failure within a try that continues. Ignored if no step is under way. */
   failed(error: unknown): void {
     if (this.#underWay === null) return;
     this.#underWay.failedTries += 1;
@@ -153,7 +153,7 @@ export function kafkaStep(
     inWords: (error) => {
       if (isLasting(error) || kafkaRefusal(error) !== null) return null;
       const failure = kafkaFailure(error);
-      // Kafka's words are replaced by ours; our own errors keep theirs.
+      // We reword Kafka's errors. Our own errors keep their text.
       return failure.kind === 'other' ? failure.detail : failureInWords(failure, settings);
     },
   };

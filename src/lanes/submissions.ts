@@ -27,7 +27,7 @@ export class Submissions {
 
   add(records: readonly OutgoingRecord[]): Promise<void> {
     if (this.#waiting.length >= WAITING_MAX)
-      return Promise.reject(new SubmissionError('too many submissions wait already'));
+      return Promise.reject(new SubmissionError('too many submissions are waiting'));
     return new Promise((resolve, reject) => this.#waiting.push({ records, settle: { resolve, reject } }));
   }
 

@@ -17,7 +17,7 @@ export interface InputHandler<Item extends { readonly kind: string }, Stop, At e
   readonly name: string;
   /** Puts the consequences of a message into the transaction, all or nothing. If it returns a stop, the message stays. */
   handle(transaction: LaneTransaction, item: Item): Stop | null;
-  /** Puts the dead letter of a message that failed into the transaction, and its result: nothing of it was sent. */
+  /** Puts the dead letter of a failed message, and its result, into the transaction. No call was made for the message. */
   setAside(transaction: LaneTransaction, place: At, message: InputMessage, aside: Aside): void;
 }
 
@@ -47,7 +47,7 @@ export function takeFrom<Item extends { readonly kind: string }, Stop, At extend
   const { lane, topic } = place;
   for (let count = 0; count < ITEMS_MAX; count += 1) {
     const message = inbox.head();
-    // First: an input with nothing to take must not use up the turn of the others in its phase.
+    // Checked before `mayTake`: an empty input must not use up the unit that its phase is sure to get.
     if (message === undefined || !transaction.mayTake(clock.monotonicMs())) return null;
     const { offset } = message;
     const order = inbox.isUnread() ? (careful?.before(topic, offset) ?? null) : null;

@@ -2,8 +2,8 @@
  * One transaction of a lane in the making: what to write, and what to do once it is committed.
  *
  * It is filled unit by unit: a unit is what one message, answer, due entry or submission leads to. Between units the lane asks
- * whether it is full, and each partition's batch is measured as it will be written. Before the last unit a partition may be filled
- * up to its share. The code that makes a unit bounds what it adds, so no batch exceeds the limit of its topic.
+ * whether it is full, and each partition's batch is measured as it will be written. A unit may begin while every partition is below
+ * its share. The code that makes a unit bounds what it adds, so no batch exceeds the limit of its topic.
  */
 import type { Entry } from '../ledger/entry.ts';
 import { encodeEntry } from '../ledger/entry-record.ts';
@@ -37,7 +37,7 @@ export interface TransactionOptions {
   readonly ledgerTopic: string;
   /** Topics whose batches may have COMMAND_BATCH_BYTES_MAX bytes; all others may have CARRIER_BYTES_MAX. */
   readonly inputTopics: ReadonlySet<string>;
-  /** Infinity, or fewer for a lane that looks for the message that ends it. */
+  /** Infinity; fewer for a lane that must find the message at which it is lost. */
   readonly unitsMax: number;
 }
 
@@ -55,7 +55,7 @@ export class LaneTransaction {
   /** Ledger keys to be forgotten. */
   readonly #tombstones = new Map<string, OutgoingRecord>();
   readonly #positions = new Map<string, bigint>();
-  /** By topic and partition: the share of the largest allowed batch that it takes there. */
+  /** By topic and partition: how much of the largest allowed batch is used. */
   readonly #shares = new Map<string, number>();
   #bytes = 0;
   #units = 0;
@@ -65,7 +65,7 @@ export class LaneTransaction {
   #isPhaseNew = true;
   #isCutShort = false;
   #isWanted = false;
-  /** For the metrics: run once it is committed, because a failed transaction is made again. */
+  /** For the metrics. They run only after the commit: a failed transaction is repeated and would count twice. */
   readonly reports: (() => void)[] = [];
   /** Attempts whose answers this transaction makes durable. */
   readonly settledAttempts: string[] = [];
@@ -145,7 +145,7 @@ export class LaneTransaction {
   }
 
   /**
-   * Ends taking: a further unit could need the forgotten record.
+   * The transaction takes no further units: one could need the forgotten record.
    * @param ledgerKey of a record that this transaction does not write
    */
   forget(ledgerKey: string): void {

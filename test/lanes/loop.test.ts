@@ -252,5 +252,5 @@ test('at its end what waits is committed, and whoever is left is lost; it may be
   await Promise.all([...commits, ...closed]);
   expect(kafka.written).toEqual([[1], [1, 2]]);
   expect(idle?.fate).toBe('with-others');
-  await expect(kafka.loop.commit(commitOf(1))).rejects.toThrow('the process ends');
+  await expect(kafka.loop.commit(commitOf(1))).rejects.toThrow('the process is shutting down');
 });
