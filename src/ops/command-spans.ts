@@ -1,10 +1,10 @@
 /**
- * The spans of a command's way, by OpenTelemetry's conventions for messaging and HTTP. Pure: reports about a command in,
+ * The spans of a command's processing, by OpenTelemetry's conventions for messaging and HTTP. Pure: reports about a command in,
  * names, times and attributes out.
  *
  *   process <command topic>   CONSUMER   from the reading of the message to the commit of its entry
  *   POST <route>              CLIENT     a call                                       child of process
- *   look up                   INTERNAL   the service's transactions were looked through      "
+ *   look up                   INTERNAL   a search of the service's transactions              "
  *   send <results topic>      PRODUCER   from the decision to the commit of the result       "
  *
  * No attribute holds a key, an account, an id of the service, a text of the publisher or of the service (invariant I9).
@@ -28,7 +28,7 @@ export interface SpanSurroundings {
   readonly apiPort: number;
 }
 
-/** @param apiBaseUrl http or https, as the settings have it */
+/** @param apiBaseUrl http or https; the settings allow nothing else */
 export function surroundingsOf(apiBaseUrl: string, groupId: string, resultsTopic: string): SpanSurroundings {
   const { hostname, port, protocol } = new URL(apiBaseUrl);
   const apiPort = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
@@ -151,7 +151,7 @@ export function resultSpan(
 /**
  * Derives the ids from the command's first place, so that every process derives the same ones. A process that calls after a
  * crash continues the same trace, below the same span.
- * @returns the trace of a command that came without one, 32 hexadecimal digits; its admission's span, 16
+ * @returns a trace id (32 hexadecimal digits) for a command that came without one, and its admission's span id (16)
  */
 export function idsOf({ origin }: TracedCommand): { traceId: string; admissionSpanId: string } {
   const place = `${origin.topic}\n${origin.partition}\n${origin.offset}\n${origin.timestampMs}`;

@@ -72,8 +72,8 @@ export function commandState(view: CommandView): CommandState {
         found: false,
         lane: view.lane,
         reason:
-          `the ledger of lane ${view.lane}, read up to offset ${view.nextOffset}, has no such key: further on in the ledger, ` +
-          'never published, not admitted yet, or forgotten since LEDGER_RETENTION',
+          `the ledger of lane ${view.lane}, read up to offset ${view.nextOffset}, has no such key. It was never published, is not admitted ` +
+          'yet, lies after that offset, or was forgotten after LEDGER_RETENTION',
       };
     case 'known':
       return stateOf(view);

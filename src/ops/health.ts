@@ -130,7 +130,7 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
 }
 
 function troubleInWords(lane: number, { losses, message, reason }: Trouble): string {
-  return `keeps being lost: lane ${lane}, ${losses} times lately; last ${reason}: ${message}`;
+  return `keeps being lost: lane ${lane}, ${losses} times recently; last ${reason}: ${message}`;
 }
 
 /** The reason names the problem with the service. */

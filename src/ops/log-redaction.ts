@@ -47,7 +47,10 @@ export function redactFields(fields: Record<string, unknown>): Record<string, un
 /** Name, code, message and causes of a thrown value, and nothing else. */
 export function describeError(error: unknown, causesLeft = CAUSES_MAX): LoggedError {
   if (!(error instanceof Error)) {
-    return { name: typeof error, message: maskPersonal(typeof error === 'string' ? error : 'not an error was thrown') };
+    return {
+      name: typeof error,
+      message: maskPersonal(typeof error === 'string' ? error : 'the thrown value is not an Error'),
+    };
   }
   const { cause } = error;
   const code = 'code' in error && ['string', 'number'].includes(typeof error.code) ? String(error.code) : null;

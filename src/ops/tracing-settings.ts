@@ -71,14 +71,14 @@ export function readTracingSettings(environment: Environment): TracingChoice {
 
   const problems: string[] = [];
   const others = exporters.filter((name) => name !== 'otlp');
-  if (others.length > 0) problems.push('OTEL_TRACES_EXPORTER knows otlp and none');
+  if (others.length > 0) problems.push('OTEL_TRACES_EXPORTER: only otlp and none are supported');
   const wrong = endpoints.filter((name) => !isHttpUrl(valueOf(name)));
   problems.push(...wrong.map((name) => `${name} is not an http or https URL; no spans are exported`));
   const protocol = readProtocol(
     valueOf('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') || valueOf('OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/protobuf',
   );
   if (protocol === null)
-    problems.push('OTEL_EXPORTER_OTLP_PROTOCOL knows http/protobuf and http/json; no spans are exported');
+    problems.push('OTEL_EXPORTER_OTLP_PROTOCOL: only http/protobuf and http/json are supported; no spans are exported');
   if (protocol === null || wrong.length > 0 || (exporters.length > 0 && !exporters.includes('otlp')))
     return { settings: null, problems };
 
@@ -122,7 +122,7 @@ function readSampler(name: string, argument: string, problems: string[]): Sample
       return { isParentBased, ratio: 1 };
     }
     default:
-      problems.push('OTEL_TRACES_SAMPLER is not one of those known; parentbased_always_on is used');
+      problems.push('OTEL_TRACES_SAMPLER has an unknown value; parentbased_always_on is used');
       return { isParentBased: true, ratio: 1 };
   }
 }

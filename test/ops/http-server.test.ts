@@ -84,7 +84,7 @@ describe('one command over HTTP', () => {
       {
         found: false,
         lane: 0,
-        reason: expect.stringMatching(/has no such key: further on in the ledger, .*not admitted yet/) as string,
+        reason: expect.stringMatching(/has no such key\. It was never published, is not admitted yet/) as string,
       },
     ]);
   });

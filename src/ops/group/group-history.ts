@@ -2,8 +2,8 @@
  * The samples of all members as one history: sums of counts, the oldest ages, the highest percentiles, because percentiles
  * cannot be summed. Pure.
  *
- * Samples are merged by their five seconds of the wall clock; members sample at the beginning of each. A clock that is
- * further off only shifts that member's line.
+ * Time is cut into slots of five seconds of the wall clock. Members sample once a slot, at its beginning, and samples of one slot are
+ * merged. A member whose clock is more than a slot off only has its line shifted.
  */
 import { SAMPLE_INTERVAL_MS, type Sample } from '../history.ts';
 import type { MemberSample } from './member-report.ts';

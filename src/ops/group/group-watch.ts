@@ -24,7 +24,7 @@ import type { MemberSample } from './member-report.ts';
 const ASK_INTERVAL_MS = 5_000;
 /** Each viewer asks every 2 s. */
 const FRESH_FOR_MS = 1_500;
-/** How long a viewer waits for the other members, besides its own process's state; the endpoints answer within 5 s. */
+/** How long a viewer waits for the other members, after the state of this process. The endpoints must answer within 5 s. */
 const ANSWERS_WAIT_MAX_MS = 2_000;
 /** Concurrent questions. With a hundred hanging members a round takes ten seconds; meanwhile viewers get the known state. */
 const ASKED_AT_ONCE_MAX = 16;
@@ -121,7 +121,7 @@ export class GroupWatch {
       address === null
         ? { kind: 'fault', fault: 'no-address' }
         : await this.#options.ask({ address, process, authToken, after });
-    // Keep what Kafka said about it in the meantime.
+    // Read again: `#note` may have changed it in the meantime.
     const known = this.#members.get(process);
     if (known === undefined) return;
     const nowMs = clock.nowMs();

@@ -13,9 +13,9 @@ export interface KnownMember {
   readonly goneSinceMs: number | null;
   readonly host: string | null;
   readonly address: string | null;
-  /** Lanes by the group; for a member that left, its last ones. */
+  /** Lanes that the group assigns to it; after it left, its last ones. */
   readonly assigned: readonly number[];
-  /** Lanes by the ledger. */
+  /** Lanes that it owns according to the ledger. */
   readonly owned: readonly number[];
   /** When it took the most recent of them. */
   readonly ownedSince: string | null;
