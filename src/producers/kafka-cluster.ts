@@ -93,6 +93,6 @@ export function createCluster(kafka: Kafka): Cluster {
   const symbol = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === CREATE_CLUSTER);
   if (symbol === undefined) throw new Error('this kafkajs is not the version that the processor is made for');
   const create = (kafka as unknown as Record<symbol, (options: object) => Cluster>)[symbol];
-  if (create === undefined) throw new Error('this kafkajs makes no clusters');
+  if (create === undefined) throw new Error('this kafkajs cannot create a cluster');
   return create({ metadataMaxAge: METADATA_MS_MAX, allowAutoTopicCreation: false });
 }

@@ -75,7 +75,7 @@ function wrongLanes(
     kind: 'lanes',
     message:
       `LANES is ${LANES}, and all ${states.size} topics of ${TOPIC_PREFIX} have ${partitions} partitions: set LANES to ${partitions}, ` +
-      'or make new topics under another TOPIC_PREFIX (partitions must not be added: the memory of keys is by lane)',
+      'or create topics under another TOPIC_PREFIX (partitions must not be added: the memory of keys is by lane)',
   };
 }
 
@@ -134,7 +134,7 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
       kind: 'partitions',
       message:
         `topic ${topic} has ${state.partitions} partitions and LANES is ${settings.LANES}: set LANES to the number that ` +
-        'this prefix was made with, or make new topics under another TOPIC_PREFIX (partitions must not be added: the memory of keys is by lane)',
+        'this prefix was created with, or create topics under another TOPIC_PREFIX (partitions must not be added: the memory of keys is by lane)',
     });
   }
   if (value('cleanup.policy') !== definition.cleanupPolicy) {
@@ -148,7 +148,7 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
     problems.push({
       topic,
       kind: 'timestamp',
-      message: `topic ${topic} has message.timestamp.type=${value('message.timestamp.type')}, so that ${definition.purpose === 'ledger' ? 'one wrong clock of a process could have keys forgotten early' : "publishers' clocks would decide the age of a command"}: ${alteration(topic, 'message.timestamp.type', 'LogAppendTime')}`,
+      message: `topic ${topic} has message.timestamp.type=${value('message.timestamp.type')}, so that ${definition.purpose === 'ledger' ? "a single process's wrong clock could make the ledger forget keys early" : "publishers' clocks would decide the age of a command"}: ${alteration(topic, 'message.timestamp.type', 'LogAppendTime')}`,
     });
   }
   if (Number(value('max.message.bytes')) < definition.maxMessageBytes && definition.purpose !== 'command') {
@@ -179,7 +179,7 @@ function retentionProblems(
     );
   } else if (retentionMs <= longestAgeMs) {
     problem(
-      `topic ${topic} keeps commands for ${retentionMs} ms, not longer than the longest COMMAND_MAX_AGE (${longestAgeMs} ms), ` +
+      `topic ${topic} keeps commands for ${retentionMs} ms, no longer than the longest COMMAND_MAX_AGE (${longestAgeMs} ms), ` +
         'so that a waiting command could be removed unanswered: raise retention.ms or lower COMMAND_MAX_AGE',
     );
   }
