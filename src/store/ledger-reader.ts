@@ -192,7 +192,7 @@ export class LedgerReader {
     this.#isStopping = true;
     onFatal(
       new Error(
-        `the ledger was not read for ${Math.round(awayMs)} ms: traces of deletions in that time may already be gone`,
+        `the ledger was not read for ${Math.round(awayMs)} ms: compaction may already have removed tombstones of that time`,
       ),
     );
   }

@@ -118,5 +118,5 @@ async function comparedWithTopic(
 }
 
 function awayFor(awayMs: number, awayMsMax: number): string {
-  return `not read for ${Math.round(awayMs)} ms or more: traces of deletions may be gone after ${Math.round(awayMsMax)} ms`;
+  return `not read for ${Math.round(awayMs)} ms or more: compaction may remove tombstones after ${Math.round(awayMsMax)} ms`;
 }

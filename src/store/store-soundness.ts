@@ -5,7 +5,7 @@
  *   opening   LMDB is about to map the file; a file that kills the process in this stage is not opened again
  *   open      in use since this boot of the machine
  *   doomed    found damaged while in use; the reason is kept
- *   (none)    closed in order, with everything on the disk
+ *   (none)    closed properly, with everything on the disk
  *
  * LMDB maps the file, and a file that is too short would kill the process: so we check its header first.
  */
@@ -19,7 +19,7 @@ const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 
 interface Mark {
   readonly stage: 'opening' | 'open' | 'doomed';
-  /** Id of the machine's boot; null if it has none: then we trust only a store that was closed in order. */
+  /** Id of the machine's boot; null if it has none: then we trust only a store that was closed properly. */
   readonly bootId: string | null;
   readonly reason?: string;
 }
@@ -46,7 +46,7 @@ export function wipe(folder: string): void {
 export function markStage(folder: string, stage: Mark['stage'], reason?: string): void {
   const mark: Mark = { stage, bootId: currentBootId(), ...(reason === undefined ? {} : { reason }) };
   writeFileSync(join(folder, MARK_FILE), JSON.stringify(mark));
-  // Before the store is written: after a power cut the mark must be there, whatever else is.
+  // Synced before anything is written to the store: the mark must survive a power cut.
   sync(join(folder, MARK_FILE));
   sync(folder);
 }
@@ -68,7 +68,7 @@ function readMark(folder: string): Mark | null {
   try {
     return JSON.parse(text) as Mark;
   } catch {
-    return { stage: 'doomed', bootId: null, reason: 'its mark cannot be read' };
+    return { stage: 'doomed', bootId: null, reason: `its ${MARK_FILE} cannot be read` };
   }
 }
 
