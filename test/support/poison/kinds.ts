@@ -150,6 +150,11 @@ export function transferJson(key: string, more = ''): string {
   return `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${accountOf(key)}"},"amount":100${more}}`;
 }
 
+/** @param amount as it stands in the JSON */
+export function transferJsonOf(key: string, amount: string): string {
+  return transferJson(key).replace('"amount":100', () => `"amount":${amount}`);
+}
+
 export function quoteJson(key: string, more = ''): string {
   return `{"source":{"sourceType":"ACCOUNT","accountId":"${accountOf(key)}"},"destination":{"destinationType":"ACCOUNT","accountId":"ExternalAccount:payee-x"},"lockedCurrencySide":"SENDING","lockedCurrencyAmount":1000${more}}`;
 }
