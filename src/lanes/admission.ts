@@ -68,9 +68,9 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
           return 'lane-full';
         const attemptId = randomUUID();
         const attempt = { attemptId, commit: transaction.commit };
-        const refusal = claimCall(this.#parts, attempt, admission.entry, false);
-        if (refusal !== null) return refusal;
         try {
+          const refusal = claimCall(this.#parts, attempt, admission.entry, false);
+          if (refusal !== null) return refusal;
           outcomes.put(transaction, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));
         } catch (error) {
           calls.settle(attemptId);

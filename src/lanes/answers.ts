@@ -33,7 +33,7 @@ export interface EntryParts {
   readonly memory: Memory;
   readonly outcomes: Outcomes;
   readonly holds: HeldCalls;
-  readonly calls: Pick<Calls, 'claim' | 'settle'>;
+  readonly calls: Pick<Calls, 'claim' | 'prepare' | 'settle'>;
   readonly policy: LedgerPolicy;
   readonly clock: Clock;
   readonly reports: LaneReports;

@@ -4,13 +4,10 @@
  *   intent committed -> begin -> (gate) call -> event 'answered' or 'not-begun'
  *   doubt due        -> lookUp -> scan       -> event 'looked-up'
  *   intent found     -> takeUp -> adopted, or event 'not-begun' or 'orphaned'
- *   begin fails      -> events 'not-begun' and 'failed'
  *
  * `Calls` owns the calls under way and outlives the lane; this class owns the events. Once the acquisition is over, no call passes
  * the gate and no event is taken.
  */
-import { errorText } from '../consumers/message-failures.ts';
-import { callOf } from '../ledger/call-of.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { isKeyLost, type LookUpQuery } from '../ledger/plan.ts';
@@ -39,8 +36,6 @@ type Happened = { readonly key: string } & (
   /** The other process's call ends within this time. */
   | { readonly kind: 'orphaned'; readonly withinMs: number }
   | { readonly kind: 'looked-up'; readonly attempts: number; readonly answer: LookUpAnswer }
-  /** Our own code failed on the entry. */
-  | { readonly kind: 'failed'; readonly problem: string }
 );
 
 export class Attempts {
@@ -91,25 +86,8 @@ export class Attempts {
     const { attemptId } = entry.phase;
     // A second commit of the entry, to note a copy: its event is not taken yet.
     if (this.#withoutCall.has(attemptId)) return;
-    let call: ReturnType<typeof callOf>;
-    try {
-      call = callOf(entry);
-    } catch (error) {
-      this.#cannotBegin(entry.key, attemptId, error);
-      return;
-    }
-    const order = { attemptId, ...call, command: entry, attempt: entry.attempts + 1 };
+    const order = { attemptId, command: entry, attempt: entry.attempts + 1 };
     this.#parts.calls.begin(order, this.#ownerOf(entry));
-  }
-
-  /** Our own code failed on the entry, such as on fields that another release wrote: nothing of this attempt was sent. */
-  #cannotBegin(key: string, attemptId: string, error: unknown): void {
-    const { lane, reports } = this.#parts;
-    reports.failed(lane, 'entry', error);
-    const problem = errorText(error);
-    this.#withoutCall.add(attemptId);
-    this.#put({ kind: 'ended', key, attemptId, end: { kind: 'not-begun', reason: problem } });
-    this.#put({ kind: 'failed', key, problem });
   }
 
   /** The entry stays in doubt, without a timer, until the scan has ended. */
@@ -125,8 +103,6 @@ export class Attempts {
     switch (happened.kind) {
       case 'orphaned':
         return { key, event: { kind: 'orphaned', endedMs: nowMs + happened.withinMs }, call: null };
-      case 'failed':
-        return { key, event: { kind: 'failed', nowMs, problem: happened.problem }, call: null };
       case 'looked-up': {
         const { attempts, answer } = happened;
         const { outcome: finding } = answer;

@@ -4,6 +4,7 @@
  *
  *   claim     the right to an intent: bounded per class of work and lane, and by the service's allowance for the operation;
  *             if the intent may not wait for its call, the claim includes a slot
+ *   prepare   the claim gets its request, before the intent is committed: a request that cannot be made stops only its entry
  *   begin     the intent is committed: the call waits for a slot; `CallScheduler` picks the next one. There are as many slots
  *             as connections, so that nothing queues between the last check and the socket
  *   running   the call has just passed the gate; the answer comes within the call's deadline
@@ -33,10 +34,13 @@ export interface CallOwner {
   ended(attemptId: string, end: CallEnd): void;
 }
 
-export interface CallOrder {
-  readonly attemptId: string;
+export interface PreparedCall {
   readonly request: ChangeRequest;
   readonly idempotencyKey: string;
+}
+
+export interface CallOrder {
+  readonly attemptId: string;
   readonly command: TracedCommand;
   /** From 1, over all steps of the command. */
   readonly attempt: number;
@@ -44,6 +48,7 @@ export interface CallOrder {
 
 interface Attempt extends Claimed {
   stage: 'claimed' | 'waiting' | 'running' | 'ended';
+  call: PreparedCall | null;
   order: CallOrder | null;
   owner: CallOwner | null;
   end: CallEnd | null;
@@ -112,7 +117,13 @@ export class Calls {
     return refusal === 'no-slot' && this.#scheduler.isRateLimited(this.#moment().nowMs) ? 'rate-limit' : refusal;
   }
 
-  /** Begins a claimed call as soon as a slot is free. Its intent must be committed. */
+  prepare(attemptId: string, call: PreparedCall): void {
+    const attempt = this.#attempts.get(attemptId);
+    if (attempt === undefined) throw new Error(`attempt ${attemptId} was never claimed`);
+    attempt.call = call;
+  }
+
+  /** Begins a prepared call as soon as a slot is free. Its intent must be committed. */
   begin(order: CallOrder, owner: CallOwner): void {
     const attempt = this.#attempts.get(order.attemptId);
     if (attempt === undefined) throw new Error(`attempt ${order.attemptId} was never claimed`);
@@ -175,6 +186,7 @@ export class Calls {
       workClass,
       lane,
       stage: 'claimed',
+      call: null,
       order: null,
       owner: null,
       end: null,
@@ -228,11 +240,13 @@ export class Calls {
 
   #runWaiting(attemptId: string): void {
     const attempt = this.#attempts.get(attemptId);
-    if (attempt?.stage !== 'waiting' || attempt.order === null) throw new Error(`attempt ${attemptId} is not waiting`);
-    this.#run(attemptId, attempt, attempt.order);
+    if (attempt?.stage !== 'waiting') throw new Error(`attempt ${attemptId} is not waiting`);
+    const { call, order } = attempt;
+    if (call === null || order === null) throw new Error(`attempt ${attemptId} is not prepared`);
+    this.#run(attemptId, attempt, call, order);
   }
 
-  #run(attemptId: string, attempt: Attempt, order: CallOrder): void {
+  #run(attemptId: string, attempt: Attempt, { request, idempotencyKey }: PreparedCall, order: CallOrder): void {
     const { api, clock, traces } = this.#options;
     const closure = api.closure(attempt.operation);
     const reason =
@@ -248,7 +262,7 @@ export class Calls {
     // Checked again at the socket: opening a connection may have taken time.
     const beforeSending = (): string | null =>
       attempt.owner === null ? 'its lane was given up' : attempt.owner.gate();
-    void api.perform(order.request, { idempotencyKey: order.idempotencyKey, beforeSending }).then((reading) => {
+    void api.perform(request, { idempotencyKey, beforeSending }).then((reading) => {
       this.#running -= 1;
       const span = { beganMonotonicMs, endedMonotonicMs: clock.monotonicMs() };
       const call = { operation: attempt.operation, attempt: order.attempt, reading, ...timesOf(span, clock) };

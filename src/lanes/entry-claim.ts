@@ -1,5 +1,6 @@
-/** Claims the call of an entry that is about to get its intent. */
-import type { Entry } from '../ledger/entry.ts';
+/** Claims and prepares the call of an entry that is about to get its intent. */
+import { callOf } from '../ledger/call-of.ts';
+import type { UnphasedEntry } from '../ledger/entry.ts';
 import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
 import type { Calls } from './calls.ts';
 import type { ClaimRefusal, HeldCalls } from './claim-limits.ts';
@@ -8,7 +9,7 @@ import { workClassOf } from './work-classes.ts';
 
 export interface ClaimingLane {
   readonly lane: number;
-  readonly calls: Pick<Calls, 'claim'>;
+  readonly calls: Pick<Calls, 'claim' | 'prepare'>;
   readonly holds: HeldCalls;
   readonly memory: Pick<Memory, 'quotesOpen'>;
   readonly policy: LedgerPolicy;
@@ -17,17 +18,18 @@ export interface ClaimingLane {
 /**
  * @param isQuoted whether the entry already has a quote: its replacement does not count as one more open quote
  * @returns null when granted, else why not
+ * @throws if no call can be made of the entry's fields; the caller settles the attempt
  */
 export function claimCall(
   { calls, holds, lane, memory, policy }: ClaimingLane,
   attempt: { attemptId: string; commit: number },
-  entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>,
+  entry: UnphasedEntry,
   isQuoted: boolean,
 ): ClaimRefusal | null {
   const held = holds.refusal(entry);
   if (held !== null) return held;
   const workClass = workClassOf(entry);
-  return calls.claim({
+  const refusal = calls.claim({
     ...attempt,
     operation: operationOf(entry),
     workClass,
@@ -35,4 +37,6 @@ export function claimCall(
     mayWait: mayIntentWait(entry, policy),
     quotesOpen: workClass === 'quote-to-execute' && !isQuoted ? memory.quotesOpen() : 0,
   });
+  if (refusal === null) calls.prepare(attempt.attemptId, callOf(entry));
+  return refusal;
 }

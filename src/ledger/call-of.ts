@@ -2,15 +2,15 @@
 import type { ChangeRequest } from '../api/types.ts';
 import type { CommandFields } from 'payment-processor-contract/command-fields';
 import type { CommandType } from 'payment-processor-contract/commands';
-import type { Entry } from './entry.ts';
+import type { UnphasedEntry } from './entry.ts';
 import { keptFields } from './kept-fields.ts';
 import { idempotencyKeyOf } from './settlement.ts';
 
-export function callOf(entry: Entry): { request: ChangeRequest; idempotencyKey: string } {
+export function callOf(entry: UnphasedEntry): { request: ChangeRequest; idempotencyKey: string } {
   return { request: requestOf(entry), idempotencyKey: idempotencyKeyOf(entry) };
 }
 
-function requestOf(entry: Entry): ChangeRequest {
+function requestOf(entry: UnphasedEntry): ChangeRequest {
   if (entry.step === 'EXECUTE') {
     if (entry.quoted === null) throw new Error(`entry ${entry.key} has no quote to execute`);
     return { operation: 'execute-quote', fields: { quoteId: entry.quoted.quoteId } };
@@ -35,7 +35,7 @@ function requestOf(entry: Entry): ChangeRequest {
   }
 }
 
-function fieldsOf<Type extends CommandType>(entry: Entry, type: Type): CommandFields[Type] {
+function fieldsOf<Type extends CommandType>(entry: UnphasedEntry, type: Type): CommandFields[Type] {
   const fields = keptFields(type, entry);
   if (fields === null) throw new Error(`entry ${entry.key} does not have the fields of ${type}`);
   return fields;

@@ -1,7 +1,7 @@
 /** Invariant I7: a call that waits for a slot or for the rate begins; slots come back. */
 import { afterEach, expect, test } from 'vitest';
 import type { Reading } from '../../src/api/types.ts';
-import { Calls, type CallsOptions } from '../../src/lanes/calls.ts';
+import { Calls, type CallOwner, type CallsOptions } from '../../src/lanes/calls.ts';
 import type { Claim } from '../../src/lanes/claim-limits.ts';
 import { eventually } from '../support/watch.ts';
 
@@ -47,14 +47,11 @@ function claim(attemptId: string, lane: number, mayWait: boolean): Claim {
   };
 }
 
-function orderOf(attemptId: string): Parameters<Calls['begin']>[0] {
-  return {
-    attemptId,
-    request: { operation: 'execute-quote', fields: { quoteId: 'Quote:x' } },
-    idempotencyKey: attemptId,
-    command: { key: attemptId, commandType: 'execute-quote', carried: {}, origin },
-    attempt: 1,
-  };
+function begin(calls: Calls, attemptId: string, owner: CallOwner): void {
+  const request = { operation: 'execute-quote', fields: { quoteId: 'Quote:x' } } as const;
+  calls.prepare(attemptId, { request, idempotencyKey: attemptId });
+  const command = { key: attemptId, commandType: 'execute-quote', carried: {}, origin } as const;
+  calls.begin({ attemptId, command, attempt: 1 }, owner);
 }
 
 test('under a limit of the rate all calls begin, though the clock moves on while they are looked at', async () => {
@@ -70,7 +67,7 @@ test('under a limit of the rate all calls begin, though the clock moves on while
   );
   const attemptIds = Array.from({ length: 30 }, (_, index) => `rate-${index}`);
   for (const attemptId of attemptIds) expect(underWay.claim(claim(attemptId, 0, true))).toBeNull();
-  for (const attemptId of attemptIds) underWay.begin(orderOf(attemptId), open);
+  for (const attemptId of attemptIds) begin(underWay, attemptId, open);
   await eventually(
     async () => began.length,
     (count) => count === attemptIds.length,
@@ -83,7 +80,7 @@ test('a call that its gate turned away, and one whose intent was not made, give 
   const underWay = callsOf(() => new Promise(() => undefined));
   for (const attemptId of ['a', 'b']) expect(underWay.claim(claim(attemptId, 0, false))).toBeNull();
   expect(underWay.claim(claim('c', 1, false))).toBe('no-slot');
-  underWay.begin(orderOf('a'), { ...open, gate: () => 'the lane is not open any more' });
+  begin(underWay, 'a', { ...open, gate: () => 'the lane is not open any more' });
   underWay.settle('b');
   for (const attemptId of ['d', 'e']) expect(underWay.claim(claim(attemptId, 1, false))).toBeNull();
 });
@@ -91,7 +88,7 @@ test('a call that its gate turned away, and one whose intent was not made, give 
 test('a lane that is given up gives back the slots of calls that never began, and keeps those of calls that did', () => {
   const underWay = callsOf(() => new Promise(() => undefined), { slots: 3 });
   for (const attemptId of ['a', 'b', 'c']) expect(underWay.claim(claim(attemptId, 0, false))).toBeNull();
-  underWay.begin(orderOf('a'), open);
+  begin(underWay, 'a', open);
   underWay.release(0);
   for (const attemptId of ['d', 'e']) expect(underWay.claim(claim(attemptId, 1, false))).toBeNull();
   expect(underWay.claim(claim('f', 1, false))).toBe('no-slot');

@@ -73,8 +73,9 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'each attempt has a key of its own',
-    find: 'call = callOf(entry);',
-    replace: 'call = { ...callOf(entry), idempotencyKey: `${callOf(entry).idempotencyKey}-${entry.attempts}` };',
+    find: 'calls.prepare(attempt.attemptId, callOf(entry))',
+    replace:
+      'calls.prepare(attempt.attemptId, { ...callOf(entry), idempotencyKey: `${callOf(entry).idempotencyKey}-${entry.attempts}` })',
   },
   {
     name: 'slots of calls that ended are not given back',
