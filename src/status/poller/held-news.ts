@@ -28,7 +28,7 @@ export interface Look {
   /** The index has everything that was committed before this addition. */
   readonly readUpTo: number;
   readonly possibleEffects: readonly PossibleEffect[];
-  readonly stateOf: (id: string) => TransactionState | null | undefined;
+  readonly stateOf: (id: string) => TransactionState | undefined;
   /** Monotonic, as all times here. */
   readonly nowMs: number;
 }
@@ -162,7 +162,7 @@ function isFree(held: Held, { readUpTo, stateOf }: Look, effects: EffectsByPlace
 function mayHaveCaused(
   effect: PossibleEffect,
   transaction: Transaction,
-  known: TransactionState | null | undefined,
+  known: TransactionState | undefined,
   quoteId: string | null,
 ): boolean {
   // Its events name that command already.

@@ -3,17 +3,17 @@ import type { Transaction } from 'payment-processor-contract/types';
 import { instantOf, type TransactionState } from '../transaction-state.ts';
 
 /**
- * @param known its state in the index; null: this release cannot read it, and its lane could not continue from it
+ * @param known its state in the index
  * @param announcedFromMs we announce unknown transactions from this creation time on
  * @param windowFromMs start of the window that listed it, for a transaction without a creation time
  */
 export function showsNews(
   transaction: Transaction,
-  known: TransactionState | null | undefined,
+  known: TransactionState | undefined,
   announcedFromMs: number,
   windowFromMs: number,
 ): boolean {
-  if (transaction.status === null || known === null) return false;
+  if (transaction.status === null) return false;
   if (known === undefined) return (instantOf(transaction.createdAt) ?? windowFromMs) >= announcedFromMs;
   if (known.status === null || known.unclearSinceMs !== null) return true;
   const updatedMs = instantOf(transaction.updatedAt);

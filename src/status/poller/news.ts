@@ -35,7 +35,7 @@ export class PollNews {
   /** By transaction, oldest first: not in the index yet. */
   readonly #published = new Map<string, Published>();
 
-  /** @param state a transaction's state in the index */
+  /** @param state a transaction's state in the index; null: this release cannot read it, and its lane could not continue from it */
   constructor(processId: string, state: (id: string) => TransactionState | null | undefined) {
     this.#processId = processId;
     this.#state = state;
@@ -43,11 +43,11 @@ export class PollNews {
 
   of({ announcedFromMs, beganMs, endedMs, transactions, windowFromMs }: ListedPage): PolledObservation[] {
     return transactions
-      .filter(
-        (transaction) =>
-          this.#published.get(transaction.id)?.signature !== signatureOf(transaction) &&
-          showsNews(transaction, this.#state(transaction.id), announcedFromMs, windowFromMs),
-      )
+      .filter((transaction) => {
+        if (this.#published.get(transaction.id)?.signature === signatureOf(transaction)) return false;
+        const known = this.#state(transaction.id);
+        return known !== null && showsNews(transaction, known, announcedFromMs, windowFromMs);
+      })
       .map((transaction) => ({
         transaction,
         quote: null,

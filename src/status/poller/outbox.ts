@@ -124,7 +124,7 @@ export class PollOutbox {
     const free = this.#held.take({
       readUpTo: this.#readUpTo,
       possibleEffects: port.possibleEffects(),
-      stateOf: (id) => port.state(id),
+      stateOf: (id) => port.state(id) ?? undefined,
       nowMs: clock.monotonicMs(),
     });
     await this.#publish(free);
