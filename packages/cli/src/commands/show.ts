@@ -102,8 +102,13 @@ async function keysOf(
   );
   if (found.length > 0) return found.map(({ entry }) => entry.key);
   const what = hash === undefined ? `was published at ${offset}` : `has the hash ${hash}`;
-  const unread = cuts.map((cut) => `\n  not read: ${cut}`).join('');
-  throw new CliFailure(cuts.length > 0 ? 'failed' : 'notFound', `no key of the ledger ${what}${unread}`);
+  throw notFound(`no key of the ledger ${what}`, cuts, cuts.length > 0);
+}
+
+/** @param isCutShort whether more than the caller's own `--newest` left records out: what was not found may exist */
+function notFound(text: string, cuts: readonly string[], isCutShort: boolean): CliFailure {
+  const unread = [...new Set(cuts)].map((cut) => `\n  not read: ${cut}`);
+  return new CliFailure(isCutShort ? 'failed' : 'notFound', [text, ...unread].join(''));
 }
 
 interface ShowOptions {
@@ -128,14 +133,13 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
   output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));
 }
 
-/** Unread records may have the key. Beyond `--newest` that is the caller's own limit. */
 function nothingFound(prefix: string, { cuts, isCutShort, key }: Story, held: readonly string[]): CliFailure {
-  const unread = [...new Set([...cuts, ...held])].map((cut) => `\n  not read: ${cut}`);
-  const what =
+  const unread = [...cuts, ...held];
+  const text =
     unread.length > 0
       ? `nothing of ${key} was found in the records read under TOPIC_PREFIX=${prefix}: it may still exist`
       : `${key} is known nowhere under TOPIC_PREFIX=${prefix}: no message, ledger entry, result, decision or dead letter of it exists, or they are no longer kept`;
-  return new CliFailure(isCutShort || held.length > 0 ? 'failed' : 'notFound', [what, ...unread].join(''));
+  return notFound(text, unread, isCutShort || held.length > 0);
 }
 
 async function showPayment(settings: ClientSettings, id: string, options: ShowOptions, output: Output): Promise<void> {
@@ -145,15 +149,12 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
   const found = await inTime(options.readForMs, 'results and ledger', finding);
   const { keys } = found;
   const cuts = [...hidden, ...found.cuts];
+  if (keys.length === 0 && changes.length === 0) {
+    const text = `no command, result or status change${cuts.length > 0 ? ' in the records read' : ''} names ${id}`;
+    throw notFound(text, cuts, hidden.length > 0 || found.isCutShort);
+  }
   for (const cut of cuts) output.note(`not read: ${cut}`);
   if (keys.length === 0) {
-    if (changes.length === 0) {
-      const isCutShort = hidden.length > 0 || found.isCutShort;
-      throw new CliFailure(
-        isCutShort ? 'failed' : 'notFound',
-        `no command, result or status change${cuts.length > 0 ? ' in the records read' : ''} names ${id}`,
-      );
-    }
     output.note(noCommandText(id, cuts));
     for (const change of changes) {
       const document = options.unmasked ? eventDocument(change) : (maskedValue(eventDocument(change)) as object);
