@@ -66,7 +66,7 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
       if (decision === 'skip') return;
     }
     // Another error of a client is the handler's own: it says nothing of this subscription.
-    if (error instanceof PaymentClientError && error === timedOut.signal.reason) throw error;
+    if (error === timedOut.signal.reason) throw error;
     throw new PaymentClientError('HANDLER_FAILED', messageOf(error), { cause: error });
   } finally {
     clearTimeout(timer);
