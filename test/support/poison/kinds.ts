@@ -145,14 +145,9 @@ export function batchKind(
 
 export const JSON_HEADER: HeaderList[number] = ['content-type', 'application/json'];
 
-/** A transfer that can be carried out. @param more is put behind its last member */
-export function transferJson(key: string, more = ''): string {
-  return `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${accountOf(key)}"},"amount":100${more}}`;
-}
-
-/** @param amount as it stands in the JSON */
-export function transferJsonOf(key: string, amount: string): string {
-  return transferJson(key).replace('"amount":100', () => `"amount":${amount}`);
+/** A transfer that can be carried out. @param more is put behind its last member @param amount as it stands in the JSON */
+export function transferJson(key: string, more = '', amount = '100'): string {
+  return `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${accountOf(key)}"},"amount":${amount}${more}}`;
 }
 
 export function quoteJson(key: string, more = ''): string {

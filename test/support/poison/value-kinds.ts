@@ -6,7 +6,6 @@ import {
   messageKind,
   quoteJson,
   transferJson,
-  transferJsonOf,
   umaQuoteJson,
   type PoisonFamilies,
   type PoisonKind,
@@ -189,7 +188,7 @@ function deepJson(): PoisonKind[] {
       value: transferJson(key, `,"x":${text}`),
     })),
     messageKind(`${name} as an amount`, expected.unreadable, ({ key }) => ({
-      value: transferJsonOf(key, text),
+      value: transferJson(key, '', text),
     })),
     messageKind(
       `${name} in senderCustomerInfo`,
@@ -225,11 +224,11 @@ function oddJson(): PoisonKind[] {
     ['an unknown field $int64', expected.invalid, ',"$int64":"1"'],
     ['an unknown field with an empty name', expected.invalid, ',"":1'],
     ['an amount that is there twice', expected.unreadable, ',"amount":200'],
-    ['an amount as rawJSON', expected.invalid, (key) => transferJsonOf(key, '{"rawJSON":"100"}')],
-    ['an amount as $int64', expected.invalid, (key) => transferJsonOf(key, '{"$int64":"100"}')],
-    ['an amount of 50,000 digits', expected.invalid, (key) => transferJsonOf(key, '9'.repeat(50_000))],
-    ['an amount of 1e400', expected.invalid, (key) => transferJsonOf(key, '1e400')],
-    ['an amount of -0', { ...either, answers: ['REFUSED', 'INVALID'] }, (key) => transferJsonOf(key, '-0')],
+    ['an amount as rawJSON', expected.invalid, (key) => transferJson(key, '', '{"rawJSON":"100"}')],
+    ['an amount as $int64', expected.invalid, (key) => transferJson(key, '', '{"$int64":"100"}')],
+    ['an amount of 50,000 digits', expected.invalid, (key) => transferJson(key, '', '9'.repeat(50_000))],
+    ['an amount of 1e400', expected.invalid, (key) => transferJson(key, '', '1e400')],
+    ['an amount of -0', { ...either, answers: ['REFUSED', 'INVALID'] }, (key) => transferJson(key, '', '-0')],
     [
       'half a surrogate pair in an account',
       expected.invalid,
