@@ -204,7 +204,12 @@ export function readyOf(
   const entry = known ?? null;
   const isNewKey = target.key !== ownKey;
   const notes = foresight(letter, target, entry, isNewKey, Date.now());
-  if (target.commandType === null) return { kind: 'ready', letter, target, notes };
+  if (target.commandType === null) {
+    // Its operator was told that it changed nothing, and the publisher may have acted on the result since.
+    const instead = `look with \`show ${target.key}\` and decide again with \`resolve\`, or redrive it by its place`;
+    if (isBulk) throw unsent('refused', `it is an operator's decision: ${instead}`);
+    return { kind: 'ready', letter, target, notes };
+  }
   const doubts = [
     ...(ownKey === null ? [] : [whyItMayBePaid(letter, ownKey, ledger), whichOtherWas(letter, ownKey, redrives)]),
     isNewKey && known === null ? forgottenText('the key', target.key) : null,

@@ -196,6 +196,26 @@ describe('resolve', () => {
     expect(await resolve('overtaken', ...retry, '--expected-revision', '2')).toMatchObject({ code: 0 });
   });
 
+  test('that was buried is not redriven with others: the publisher was told otherwise meanwhile', async () => {
+    const key = 'buried-retry';
+    await unknownTransfer(stack(), key);
+    const absent = ['--decision', 'NOT_EXECUTED', '--reason', 'its publisher sends it anew', '--operator', 'ada'];
+    expect(await resolve(key, ...absent)).toMatchObject({ code: 0, documents: [{ value: { outcome: 'EXPIRED' } }] });
+    // Published by another tool, which forgot the content type.
+    const retry = { decision: 'RETRY', expectedRevision: 2, operator: 'dana', reason: 'ticket 4711' };
+    await stack().publishDecision(key, retry, { 'content-type': 'text/plain' });
+    await stack().journal.deadLetter((letter) => letter.key?.toString() === key, key);
+    const { operations } = await stack().service.effects();
+    const many = ['--reason', 'UNREADABLE', '--header', 'content-type=application/json', '--yes'];
+    const run = await cli('--output', 'json', 'dead-letters', 'redrive', ...many);
+    // Judged after the retry, if that was published.
+    const late = await resolve(key, '--decision', 'EXECUTED', '--reason', 'x', '--expected-revision', '2');
+    expect(late.code).toBe(7);
+    expect((await stack().service.effects()).operations['transfer-in'][key]).toEqual(operations['transfer-in'][key]);
+    expect(run).toMatchObject({ code: 7, documents: [{ status: 'refused' }] });
+    expect(run.stdout).toMatch(/an operator's decision.*redrive it by its place/);
+  });
+
   test('tells a refusal with its reason and exit code 7', async () => {
     await unknownTransfer(stack(), 'stale');
     const stale = await resolve('stale', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '7');

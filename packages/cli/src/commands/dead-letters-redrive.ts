@@ -14,8 +14,8 @@ import { letterName, noteText, readNotes, whomToAsk } from '../redrive-notes.ts'
 import { confirm, operatorName } from '../operator.ts';
 import { requireNothingHidden } from '../topic-reading.ts';
 
-/** A batch is not a message that could be sent again. */
-const REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'INVALID_KEY', 'TOO_LARGE', 'SET_ASIDE', 'REFUSED_DECISION'] as const;
+/** A batch is not a message that could be sent again, and decisions are not redriven with others. */
+const REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'INVALID_KEY', 'TOO_LARGE', 'SET_ASIDE'] as const;
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1_000;
 const AWAIT_DEFAULT = '60s';
@@ -76,9 +76,9 @@ export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
       `
 It first says what it will do. A key keeps the result of a message that was not read (INVALID, or FAILED if it was set
 aside), so such a message needs a new key (--key, --key-suffix).
-With --reason it leaves out letters that may be the same payment, and says why: the letter's own key has another result, may
-have had one that the ledger has forgotten, or belongs to another letter of the run. Only the publisher knows whether it has
-sent the payment again under another key: ask first.
+With --reason it leaves out operators' decisions, and letters that may be the same payment, and says why: the letter's own
+key has another result, may have had one that the ledger has forgotten, or belongs to another letter of the run. Only the
+publisher knows whether it has sent the payment again under another key: ask first.
 Without a terminal and without --yes it sends nothing, and the exit code is 8. The dead letters stay, each with a note
 of who redrove it and under which key. A second redrive is refused with 7, unless --again-may-pay-twice is given.
 Exits with 0 when all were published (with --await: and ACCEPTED), 4 when one ended otherwise, 5 when no result came in
