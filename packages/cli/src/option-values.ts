@@ -10,6 +10,7 @@ function durationMs(text: string): number {
   const unitMs = UNITS_MS[match?.[2] ?? ''];
   if (match === null || unitMs === undefined) throw new InvalidArgumentError('It must be like 500ms, 30s, 15m or 1h.');
   const ms = Number(match[1]) * unitMs;
+  if (ms === 0) throw new InvalidArgumentError('It must be more than 0.');
   if (ms > TIMER_MS_MAX) throw new InvalidArgumentError('It must be at most 24 days.');
   return ms;
 }

@@ -55,6 +55,7 @@ test('a duration that no timer takes is refused: it would be over at once', () =
   const parsed = (text: string): unknown => durationOption('--wait-for <duration>', '', '60s').parseArg?.(text, 0);
   expect(parsed('596h')).toBe(596 * 3_600_000);
   expect(() => parsed('597h')).toThrow(/at most 24 days/);
+  for (const none of ['0s', '000ms']) expect(() => parsed(none)).toThrow(/more than 0/);
 });
 
 test.each<[PublishProblem, string]>([
