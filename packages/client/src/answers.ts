@@ -31,7 +31,7 @@ export type Answer =
 
 /** A key's result in the results topic. */
 export type StandingResult =
-  /** The highest revision of its last command. */
+  /** The highest revision of the last of its commands that has a result. */
   | { kind: 'result'; result: CommandAnswer }
   /** None: the command has no result yet, or the topic no longer keeps it. */
   | { kind: 'none' }

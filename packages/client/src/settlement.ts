@@ -19,7 +19,10 @@ export interface SettlementOptions {
   signal?: AbortSignal;
   /** From `fingerprintOf`: follows the payment of exactly this command. Without it: of the command that has the key. */
   fingerprint?: string;
-  /** The time of publication, or earlier: results are read from there. Default: the whole lane that the topic keeps. */
+  /**
+   * The time of publication, or earlier: results are read from ten minutes before. Default: the whole lane that the topic
+   * keeps, with results of an earlier command of a key that was used again.
+   */
   since?: Date;
 }
 
