@@ -8,7 +8,7 @@ import sys
 import time
 import uuid
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -39,22 +39,31 @@ consumer = Consumer({
     'auto.offset.reset': 'earliest',
     'enable.auto.commit': False,
     'isolation.level': 'read_committed',
+    'enable.partition.eof': True,
 })
 consumer.subscribe([results, changes])
 print(f'following {key}', flush=True)
 # A key may name several transactions: a quote that ran out is made anew. The result says which one counts.
 outcome, revision, source, paid, statuses, ended = None, 0, None, None, {}, None
+read = set()  # the partitions that are read to their end
 while ended is None and time.monotonic() < deadline:
     message = consumer.poll(0.5)
-    if message is None:
+    if message is None:  # a broker may only be slow: that is no end
+        continue
+    place = (message.topic(), message.partition())
+    if message.error():
+        if message.error().code() != KafkaError._PARTITION_EOF:
+            raise KafkaException(message.error())
+        read.add(place)
+        if not read >= {(one.topic, one.partition) for one in consumer.assignment()}:
+            continue
         # All is read for now, so nothing later says otherwise: no retry of an operator, no refund.
         if outcome in NOT_PAID:
             ended = f'{key} not accepted: {outcome}'
         elif outcome == 'ACCEPTED' and statuses.get(paid) in SETTLED:
             ended = f'{key} settled: {statuses[paid]} of {paid}'
         continue
-    if message.error():
-        raise KafkaException(message.error())
+    read.discard(place)
     topic = message.topic()
     value = deserialize[topic](message.value(), SerializationContext(topic, MessageField.VALUE))
     if topic == changes and key in value['commandKeys']:
