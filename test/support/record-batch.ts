@@ -103,18 +103,54 @@ export function encodeBatch(fields: BatchFields): Buffer {
 
 function encodeRecord(record: BatchRecord, index: number): Buffer {
   const headers = record.headers ?? [];
-  const parts = [
-    Buffer.from([0]),
-    zigzag(record.timestampDelta ?? 0n),
-    zigzag(BigInt(record.offsetDelta ?? index)),
-    ...lengthed(record.key),
-    ...lengthed(record.value),
-    zigzag(BigInt(headers.length)),
-    ...headers.flatMap(([name, value]) => [...lengthed(name), ...lengthed(value)]),
-  ];
-  const body = Buffer.concat(parts);
-  return Buffer.concat([zigzag(BigInt(body.length)), body]);
+  const body = new GrowingBytes();
+  body.add(Buffer.from([0]));
+  body.add(zigzag(record.timestampDelta ?? 0n));
+  body.add(zigzag(BigInt(record.offsetDelta ?? index)));
+  body.addLengthed(record.key);
+  body.addLengthed(record.value);
+  body.add(zigzag(BigInt(headers.length)));
+  for (const [name, value] of headers) {
+    body.addLengthed(name);
+    body.addLengthed(value);
+  }
+  return Buffer.concat([zigzag(BigInt(body.length)), body.written()]);
 }
+
+/** A record may have 250,000 headers: a buffer for each of their parts would take seconds. */
+class GrowingBytes {
+  #bytes = Buffer.allocUnsafe(512);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  written(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  add(content: Buffer | string): void {
+    const end = this.#length + Buffer.byteLength(content);
+    if (end > this.#bytes.length) {
+      const grown = Buffer.allocUnsafe(2 * end);
+      this.written().copy(grown);
+      this.#bytes = grown;
+    }
+    if (typeof content === 'string') this.#bytes.write(content, this.#length);
+    else content.copy(this.#bytes, this.#length);
+    this.#length = end;
+  }
+
+  addLengthed(content: Buffer | string | null): void {
+    const length = content === null ? -1 : Buffer.byteLength(content);
+    this.add(SHORT[length] ?? zigzag(BigInt(length)));
+    if (content !== null) this.add(content);
+  }
+}
+
+/** Of the lengths that most texts have. */
+const SHORT = Array.from({ length: 64 }, (_, length) => Buffer.from([2 * length]));
 
 /** A number as Kafka and Avro write it: zigzag, seven bits at a time. */
 export function zigzag(value: bigint): Buffer {
@@ -126,12 +162,6 @@ export function zigzag(value: bigint): Buffer {
     bytes.push(rest === 0n ? low : low | 0x80);
   } while (rest !== 0n);
   return Buffer.from(bytes);
-}
-
-function lengthed(content: Buffer | string | null): Buffer[] {
-  if (content === null) return [zigzag(-1n)];
-  const bytes = Buffer.from(content);
-  return [zigzag(BigInt(bytes.length)), bytes];
 }
 
 /** snappy-java's framing, which Java publishers and brokers write. */
