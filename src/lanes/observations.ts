@@ -13,7 +13,13 @@ import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 export type ObservationItem =
-  | { readonly kind: 'observation'; readonly id: string; readonly observation: Observation }
+  | {
+      readonly kind: 'observation';
+      readonly id: string;
+      readonly observation: Observation;
+      /** By the brokers' clock. */
+      readonly writtenMs: number;
+    }
   /** Only the processor may write to the topic: any other record is somebody's error, and kept. */
   | { readonly kind: 'dead-letter'; readonly letter: DeadLetter };
 
@@ -41,7 +47,7 @@ export class ObservationReader {
       const observation = message.cut === null ? decodeObservation(message.value) : null;
       const id = key?.toString() ?? '';
       if (observation !== null && id !== '' && id.length <= ID_LENGTH_MAX)
-        return { kind: 'observation', id, observation };
+        return { kind: 'observation', id, observation, writtenMs: message.timestampMs };
     } catch (error) {
       if (!(error instanceof UnknownSchemaError)) throw error;
       problem = error.message;
@@ -72,14 +78,17 @@ export class Observations implements InputHandler<ObservationItem, never> {
   }
 
   handle(transaction: LaneTransaction, item: ObservationItem): null {
-    if (item.kind === 'observation') this.#reduce(transaction, item.id, item.observation);
+    if (item.kind === 'observation') this.#reduce(transaction, item);
     else this.#parts.outcomes.bury(transaction, item.letter);
     return null;
   }
 
-  #reduce(transaction: LaneTransaction, id: string, observation: Observation): void {
+  #reduce(
+    transaction: LaneTransaction,
+    { id, observation, writtenMs }: Extract<ObservationItem, { kind: 'observation' }>,
+  ): void {
     const { lane, laneCount, memory, reports, writer } = this.#parts;
-    const reduction = reduce(memory.transaction(id), id, observation);
+    const reduction = reduce(memory.transaction(id), id, observation, writtenMs);
     const records = statusRecords(writer, laneCount, reduction);
     transaction.putTransaction(reduction.state);
     memory.putTransaction(reduction.state, transaction.commit);

@@ -20,10 +20,18 @@ export interface Reduction {
 
 /** Wall clocks of two processes may differ by this much. Beyond it, the order of their observations is certain. */
 const OBSERVER_CLOCKS_MS = 1_000;
+/** What was seen so long after it was written was dated by a clock that was ahead. */
+const AHEAD_MS_MAX = 10_000;
 
-export function reduce(known: TransactionState | undefined, id: string, observation: Observation): Reduction {
+/** @param writtenMs when the observation was written, by the brokers' clock: no process's clock would do, because any may be wrong */
+export function reduce(
+  known: TransactionState | undefined,
+  id: string,
+  observation: Observation,
+  writtenMs: number,
+): Reduction {
   const own = reduceOwnQuote(taught(known ?? unseenState(id), observation), observation);
-  const { state, event } = reduceTransaction(own.state, observation);
+  const { state, event } = reduceTransaction(own.state, observation, writtenMs);
   // Even if the transaction did not change: this answer may be the first to name its quote.
   const derived = deriveQuote(state, observation);
   return { state: derived.state, transactionEvent: event, quoteEvents: [...own.events, ...derived.events] };
@@ -42,17 +50,18 @@ function taught(before: TransactionState, observation: Observation): Transaction
 function reduceTransaction(
   state: TransactionState,
   observation: Observation,
+  writtenMs: number,
 ): { state: TransactionState; event: TransactionStatusChanged | null } {
   const { transaction } = observation;
   if (transaction?.status == null) return { state, event: null };
-  const order = orderOf(state, observation);
+  const order = orderOf(state, observation, writtenMs);
   if (order === 'stale') return { state, event: null };
   if (transaction.status === state.status) {
     // Only the horizon moves, so that a different but older answer counts as stale.
     return { state: order === 'newer' ? { ...state, ...horizonOf(state, observation) } : state, event: null };
   }
   if (order === 'unclear') {
-    return { state: { ...state, unclearSinceMs: state.unclearSinceMs ?? observation.requestEndedMs }, event: null };
+    return { state: { ...state, unclearSinceMs: Math.min(state.unclearSinceMs ?? Infinity, writtenMs) }, event: null };
   }
   const changed = {
     ...state,
@@ -89,11 +98,17 @@ function eventOf(
   };
 }
 
-function orderOf(state: TransactionState, observation: Observation): 'newer' | 'stale' | 'unclear' {
+function orderOf(state: TransactionState, observation: Observation, writtenMs: number): 'newer' | 'stale' | 'unclear' {
   if (state.status === null) return 'newer';
   const updatedMs = instantOf(observation.transaction?.updatedAt ?? null);
   const knownMs = instantOf(state.updatedAt);
   if (updatedMs !== null && knownMs !== null && updatedMs !== knownMs) return updatedMs > knownMs ? 'newer' : 'stale';
+  // Else all news would be stale until the time that a wrong clock showed. What was asked for after it first was unclear is newer.
+  const rightUpToMs = writtenMs + AHEAD_MS_MAX;
+  if (state.seenEndedMs > rightUpToMs && observation.requestEndedMs <= rightUpToMs) {
+    const unclearSinceMs = state.unclearSinceMs ?? Infinity;
+    return observation.requestBeganMs >= unclearSinceMs + OBSERVER_CLOCKS_MS ? 'newer' : 'unclear';
+  }
   const isSameClock = observation.observer === state.seenBy;
   const marginMs = isSameClock ? 0 : OBSERVER_CLOCKS_MS;
   if (observation.requestBeganMs >= state.seenEndedMs + marginMs) return 'newer';

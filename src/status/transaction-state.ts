@@ -14,7 +14,7 @@ export interface TransactionState {
   readonly createdAt: string | null;
   /** When a terminal status was first observed; null while it is open. Another terminal status restarts it. */
   readonly terminalSinceMs: number | null;
-  /** Since when we have had an observation that could not be ordered; the poller looks again. */
+  /** When an observation that could not be ordered was written, by the brokers' clock; the poller looks again. */
   readonly unclearSinceMs: number | null;
   /** The latest requests that showed the present status: when they began and ended, and who made them. */
   readonly seenBeganMs: number;

@@ -9,9 +9,14 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const SET_MS = START_MS + 10 * MINUTE_MS;
 
-test.each([HOUR_MS, DAY_MS])(
-  'a clock that was %d ms ahead keeps no change from being seen once it is right',
-  async (ms) => {
+test.each([
+  [HOUR_MS, 'milliseconds'],
+  [DAY_MS, 'milliseconds'],
+  [HOUR_MS, 'none'],
+  [DAY_MS, 'none'],
+] as const)(
+  'a clock that was %d ms ahead keeps no change from being seen once it is right; updatedAt: %s',
+  async (ms, updatedAt) => {
     const at = (minute: number, status: string) => ({
       atMs: START_MS + minute * MINUTE_MS,
       status,
@@ -21,7 +26,7 @@ test.each([HOUR_MS, DAY_MS])(
       { id: 'Transaction:before', changes: [at(2, 'PENDING'), at(15, 'COMPLETED')] },
       { id: 'Transaction:after', changes: [at(12, 'PENDING'), at(17, 'COMPLETED')] },
     ];
-    const service = new SimulatedService(payments, PLAIN_MANNER);
+    const service = new SimulatedService(payments, { ...PLAIN_MANNER, updatedAt });
     const world: PollerWorld = new PollerWorld({
       settings: { ...SETTINGS, startMs: START_MS - HOUR_MS },
       startMs: START_MS,

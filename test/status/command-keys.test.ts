@@ -13,6 +13,8 @@ import type { Quote, Transaction } from 'payment-processor-contract/types';
 import { PLAIN_MANNER, SimulatedService } from './simulated-service.ts';
 
 const ID = 'Transaction:1';
+/** After everything that is seen here. */
+const WRITTEN_MS = 1_000_000;
 const EMPTY = new SimulatedService([], PLAIN_MANNER).view(
   { id: ID, changes: [{ atMs: 0, status: 'PENDING', failureReason: null }] },
   0,
@@ -47,7 +49,7 @@ function fold(...steps: Step[]): { state: TransactionState; reductions: Reductio
   const reductions = steps.map((step, index) => {
     const stored = decodeObservation(encodeObservation(observed(step, index)));
     if (stored === null) throw new Error('the observation cannot be read');
-    const reduction = reduce(state, ID, stored);
+    const reduction = reduce(state, ID, stored, WRITTEN_MS);
     state = decodeTransactionState(encodeTransactionState(reduction.state));
     return reduction;
   });
@@ -95,7 +97,7 @@ describe('an event names', () => {
       ['REJECTED', 'reject', 'reject', 'COMMAND'],
     ]);
     const refused = { ...observed({ status: 'COMPLETED' }, 1), observedBy: 'COMMAND' as const };
-    const { transactionEvent, state } = reduce(fold({ status: 'PENDING' }).state, ID, refused);
+    const { transactionEvent, state } = reduce(fold({ status: 'PENDING' }).state, ID, refused, WRITTEN_MS);
     expect(transactionEvent).toMatchObject({ commandKey: null, commandKeys: [], observedBy: 'COMMAND' });
     expect(state.commandKeys).toEqual([]);
   });

@@ -89,7 +89,7 @@ export class PollerWorld {
   commit(observation: Observation): void {
     this.committed.push(observation);
     const id = observation.transaction?.id ?? observation.quote?.transactionId ?? '';
-    const reduction = reduce(this.#states.get(id), id, observation);
+    const reduction = reduce(this.#states.get(id), id, observation, this.time.nowMs());
     this.#states.set(id, reduction.state);
     if (reduction.transactionEvent !== null) this.transactionEvents.push(reduction.transactionEvent);
     this.quoteEvents.push(...reduction.quoteEvents);

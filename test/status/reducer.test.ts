@@ -12,6 +12,8 @@ import type { Quote, Transaction } from 'payment-processor-contract/types';
 import { PLAIN_MANNER, SimulatedService } from './simulated-service.ts';
 
 const ID = 'Transaction:1';
+/** After everything that is seen here. */
+const WRITTEN_MS = 1_000_000;
 const EMPTY = new SimulatedService([], PLAIN_MANNER).view(
   { id: ID, changes: [{ atMs: 0, status: 'PENDING', failureReason: null }] },
   0,
@@ -55,7 +57,7 @@ function fold(...seen: Seen[]): { state: TransactionState; transaction: string[]
   const transaction: string[] = [];
   const quote: string[] = [];
   for (const each of seen) {
-    last = reduce(state, ID, observationOf(each));
+    last = reduce(state, ID, observationOf(each), WRITTEN_MS);
     state = decodeTransactionState(encodeTransactionState(last.state));
     if (last.transactionEvent !== null) transaction.push(last.transactionEvent.status);
     quote.push(...last.quoteEvents.map((event) => event.status));
@@ -90,7 +92,7 @@ describe('which observation is newer', () => {
       { status: 'SENT', began: 100, ended: 200 },
       { status: 'COMPLETED', began: 150, ended: 250 },
     ];
-    expect(fold(...overlapping)).toMatchObject({ transaction: ['SENT'], state: { unclearSinceMs: 250 } });
+    expect(fold(...overlapping)).toMatchObject({ transaction: ['SENT'], state: { unclearSinceMs: WRITTEN_MS } });
     const later = fold(...overlapping, { status: 'COMPLETED', began: 300, ended: 310 });
     expect(later).toMatchObject({ transaction: ['SENT', 'COMPLETED'], state: { unclearSinceMs: null } });
     const same = fold(...overlapping, { status: 'SENT', began: 300, ended: 310 });
@@ -191,7 +193,7 @@ test('whatever is observed: no status follows itself, and every event goes on fr
           ...(quote === undefined ? {} : { quote }),
         });
         const before = state;
-        const reduction = reduce(state, ID, observation);
+        const reduction = reduce(state, ID, observation, WRITTEN_MS);
         state = reduction.state;
         if (reduction.transactionEvent !== null) {
           expect(reduction.transactionEvent.previousStatus).toBe(status);
@@ -208,7 +210,7 @@ test('whatever is observed: no status follows itself, and every event goes on fr
           quoteStatuses.set(event.quoteId, event.status);
         }
         // The same observation again changes nothing.
-        const again = reduce(state, ID, observation);
+        const again = reduce(state, ID, observation, WRITTEN_MS);
         expect([again.transactionEvent, again.quoteEvents]).toEqual([null, []]);
       }
     }),
