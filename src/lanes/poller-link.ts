@@ -109,6 +109,7 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
       const value = index.value(POLLER_LANE, POLL_KEY);
       return value === undefined ? null : decodePollRecord(value);
     },
+    brokersMs: () => index.checkpoint(POLLER_LANE).timestampMs,
     publish: async (observations, record) => {
       let records: OutgoingRecord[] = [];
       let bytes = 0;

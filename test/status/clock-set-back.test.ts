@@ -10,13 +10,16 @@ const DAY_MS = 24 * HOUR_MS;
 const SET_MS = START_MS + 10 * MINUTE_MS;
 
 test.each([
-  [HOUR_MS, 'milliseconds'],
-  [DAY_MS, 'milliseconds'],
-  [HOUR_MS, 'none'],
-  [DAY_MS, 'none'],
+  [HOUR_MS, 'milliseconds', START_MS - HOUR_MS],
+  [DAY_MS, 'milliseconds', START_MS - HOUR_MS],
+  [HOUR_MS, 'none', START_MS - HOUR_MS],
+  [DAY_MS, 'none', START_MS - HOUR_MS],
+  // The first start of the prefix.
+  [HOUR_MS, 'milliseconds', null],
+  [DAY_MS, 'milliseconds', null],
 ] as const)(
-  'a clock that was %d ms ahead keeps no change from being seen once it is right; updatedAt: %s',
-  async (ms, updatedAt) => {
+  'a clock that was %d ms ahead keeps no change from being seen once it is right; updatedAt: %s, POLL_START: %s',
+  async (ms, updatedAt, pollStartMs) => {
     const at = (minute: number, status: string) => ({
       atMs: START_MS + minute * MINUTE_MS,
       status,
@@ -28,7 +31,7 @@ test.each([
     ];
     const service = new SimulatedService(payments, { ...PLAIN_MANNER, updatedAt });
     const world: PollerWorld = new PollerWorld({
-      settings: { ...SETTINGS, startMs: START_MS - HOUR_MS },
+      settings: { ...SETTINGS, startMs: pollStartMs },
       startMs: START_MS,
       list: (filter, nowMs) => service.list(filter, nowMs),
       aheadMs: () => (world.time.nowMs() < SET_MS ? ms : 0),

@@ -134,6 +134,7 @@ export class PollerWorld {
           possibleEffects: () => [...this.possibleEffects],
           states: () => [[...this.#index.values()].map(encodeTransactionState)],
           record: () => this.#record,
+          brokersMs: () => this.time.nowMs(),
           publish: async (observations, record) => {
             const decided = fate?.() ?? 'commits';
             await this.time.wait(10);

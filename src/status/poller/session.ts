@@ -42,6 +42,8 @@ export interface PollPort extends OutboxPort {
    */
   states(restingSinceMs: number): Iterable<readonly Buffer[]>;
   record(): PollRecord | null;
+  /** The latest time that a broker gave to a record of the lane. Our own clock may be ahead. */
+  brokersMs(): number;
   /** Resolves after the time, or earlier when the session is stopped. */
   wait(ms: number): Promise<void>;
 }
@@ -240,7 +242,7 @@ export class PollSession {
    * ago as clocks may differ. @returns null if stopped
    */
   async #firstStartMs(): Promise<number | null> {
-    const fromMs = this.#clock.nowMs() - CLOCKS_MS;
+    const fromMs = this.#firstNowMs() - CLOCKS_MS;
     const scan = new PollScan({ fromMs, toMs: null, status: null });
     let newestMs = fromMs;
     while (scan.stage === 'reading') {
@@ -250,7 +252,7 @@ export class PollSession {
       this.#reports.called('discovery', reading.kind === 'page' ? 'page' : reading.cause);
       if (reading.kind === 'page') {
         scan.take(reading);
-        const nowMs = this.#clock.nowMs();
+        const nowMs = this.#firstNowMs();
         for (const { createdAt } of reading.data) {
           const createdMs = instantOf(createdAt) ?? nowMs;
           // A transaction dated in the future would keep others unannounced until then.
@@ -260,6 +262,11 @@ export class PollSession {
       await this.#backOff(reading);
     }
     return this.#isStopped ? null : newestMs + 1;
+  }
+
+  /** By the slower of two clocks: the first start is kept, and nothing from before it is ever announced. */
+  #firstNowMs(): number {
+    return Math.min(this.#clock.nowMs(), this.#port.brokersMs());
   }
 
   async #backOff(reading: ListReading): Promise<void> {
