@@ -19,6 +19,8 @@ import type { VirtualTime } from './virtual-time.ts';
 
 /** In an answer, of a topic under clients' clocks. */
 const NO_TIME = -1;
+/** As from Kafka 4.0 on (`message.timestamp.after.max.ms`). */
+const AHEAD_MS_MAX = 3_600_000;
 /** Of a producer's batches in one partition, those that are known again. */
 const KNOWN_BATCHES = 5;
 /** Answers with an error of a broker that has done what it was asked all the same, where marks come late at times. */
@@ -301,6 +303,8 @@ export class SimulatedBroker {
       throw brokerError('INVALID_RECORD');
     const { nowMs } = this.#time;
     const isCreateTime = timestampType === 'CreateTime';
+    if (isCreateTime && records.some(({ timestampMs }) => timestampMs > nowMs + AHEAD_MS_MAX))
+      throw brokerError('INVALID_TIMESTAMP');
     const written = isCreateTime ? {} : { timestampMs: nowMs };
     const [first = 0] = records.map((record) => log.append({ ...record, ...written }, nowMs, transaction));
     return { firstOffset: first, timestampMs: isCreateTime ? NO_TIME : nowMs };

@@ -69,6 +69,8 @@ export class Loop {
   #running: Promise<void> | null = null;
   #opening: Promise<void> | null = null;
   #lookedMs = -Infinity;
+  /** How far the brokers' clock is ahead of the monotonic one; null: none has said its time. */
+  #brokersAheadMs: number | null = null;
   #broken: Error | null = null;
   #wasRefusedTogether = false;
   #isClosing = false;
@@ -190,13 +192,24 @@ export class Loop {
       const written = await this.#producer.commit(partitionsOf(expected), async () => {
         together = this.#filled();
         this.#seats = this.#seats.filter((seat) => !together.includes(seat));
-        return encodeBatches(recordsOf(together));
+        return encodeBatches(recordsOf(together), this.#brokersMs());
       });
+      this.#heard(written);
       // Rotated, because the last one called gets only the room that the others left.
       for (const seat of [...together.slice(1), ...together.slice(0, 1)]) this.#committed(seat, written);
     } catch (error) {
       this.#break(error instanceof Error ? error : new Error(String(error)), together);
     }
+  }
+
+  /** Undefined: not known yet. Our own clock may be ahead, and brokers refuse a record that is an hour ahead of theirs. */
+  #brokersMs(): number | undefined {
+    return this.#brokersAheadMs === null ? undefined : Math.floor(this.#clock.monotonicMs() + this.#brokersAheadMs);
+  }
+
+  #heard(written: Written): void {
+    const latestMs = Math.max(0, ...[...written.values()].map(({ timestampMs }) => timestampMs));
+    if (latestMs > 0) this.#brokersAheadMs = latestMs - this.#clock.monotonicMs();
   }
 
   /** @returns the seats whose commits go out together */
