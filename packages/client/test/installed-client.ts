@@ -44,7 +44,10 @@ export class InstalledClient {
   static async install(...packages: string[]): Promise<InstalledClient> {
     const folder = await mkdtemp(join(tmpdir(), 'installed-client-'));
     const run = promisify(execFile);
-    await run(process.execPath, ['packages/client/pack/pack.ts', '--to', folder], { cwd: ROOT, timeout: INSTALL_MS_MAX });
+    await run(process.execPath, ['packages/client/pack/pack.ts', '--to', folder], {
+      cwd: ROOT,
+      timeout: INSTALL_MS_MAX,
+    });
     const [tarball = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
     await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'user-of-the-client', type: 'module' }));
     const args = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball}`, ...packages];
