@@ -90,7 +90,7 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
       const { transaction } = outcome;
       const finding = OPERATIONS[operationOf(entry)].lookUp?.finding(transaction);
       const seen = `transaction ${transactionId} is ${transaction.status ?? 'there, without a status'}`;
-      if (finding === 'EXECUTED') return { doubt: `${seen}: what the command asked for was done`, notes: [] };
+      if (finding === 'EXECUTED') return { doubt: `${seen}: the command took effect`, notes: [] };
       return { doubt: null, notes: [seen] };
     }
   }

@@ -142,7 +142,7 @@ function checkOptions(options: SubscriptionOptions): void {
   if (start.from === 'group') requireText('start.groupId', start.groupId);
   if (start.from === 'group' && (key !== undefined || options.untilEnd === true)) {
     const field = key === undefined ? 'untilEnd' : 'key';
-    throw new PaymentClientError('INVALID_OPTION', `${field} cannot be had with a group`, { field });
+    throw new PaymentClientError('INVALID_OPTION', `${field} cannot be combined with a group`, { field });
   }
   requireText('key', key);
   if (format !== undefined) requireOneOf('format', format, ['avro', 'json']);

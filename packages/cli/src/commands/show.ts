@@ -45,7 +45,7 @@ export function addShowCommand(program: CliCommand): void {
     .option('--transaction <id>', 'instead of a key: the commands that this transaction came from')
     .option('--quote <id>', 'instead of a key: the commands that this quote came from, or that executed it')
     .option('--hash <keyHash>', 'instead of a key: its hash, as log and page have it')
-    .option('--offset <lane/offset>', 'instead of a key: where its command lies, as the log has it')
+    .option('--offset <lane/offset>', 'instead of a key: lane and offset of its command, as in the log')
     .option(
       '--newest <offsets>',
       'how many offsets of each partition are read, before its end',

@@ -45,7 +45,7 @@ export async function checkPaymentService(): Promise<Finding[]> {
       case 'held':
         return problem(state.reason);
       case 'unchecked':
-        return problem(`${settings.API_BASE_URL} was asked and said nothing: run this again`);
+        return problem(`${settings.API_BASE_URL} did not answer: run this again`);
     }
   });
 }
@@ -57,7 +57,7 @@ export async function checkProcessor(): Promise<Finding[]> {
     return [
       {
         check: 'processor',
-        ...notChecked('neither HTTP_HOST nor HTTP_PORT is set, which say where a processor listens'),
+        ...notChecked('neither HTTP_HOST nor HTTP_PORT is set, so the address of a processor is unknown'),
       },
     ];
   }
