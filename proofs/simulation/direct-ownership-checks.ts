@@ -1,7 +1,7 @@
 /** Direct checks of how a lane is taken: what decides between two owners needs instants that histories seldom meet. */
 import { Committer } from '../../src/lanes/committer.ts';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
-import { acquireOwnership, Looks } from '../../src/lanes/ownership.ts';
+import { acquireOwnership, Waits } from '../../src/lanes/ownership.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import {
   CLAIM_PREFIX,
@@ -141,7 +141,7 @@ async function taken(
     withdraw: async () => void happened.push('withdrawn'),
   };
   const isStillWanted = (): boolean => isWanted?.(looks) ?? true;
-  await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, isStillWanted, new Looks());
+  await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, isStillWanted, new Waits());
   return { happened, withdrawals, fencedCallUntilMs, schemas: written };
 }
 
@@ -218,7 +218,7 @@ async function takenUnseen(): Promise<unknown> {
     committer: { fenced: () => new Set() },
   };
   const writer = { transactionalId: 'group-process-own', own: silence };
-  return acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, () => true, new Looks());
+  return acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, () => true, new Waits());
 }
 
 export const OWNERSHIP_CHECKS: readonly DirectCheck[] = [

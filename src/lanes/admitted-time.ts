@@ -2,9 +2,9 @@
  * The instant up to which the ledger has everything published to a lane's command topics. Retention must not forget a key while
  * a copy of its command waits behind a backlog, a full lane or an open transaction.
  *
- *   asked      the brokers say how far the topics had been written at an instant
- *   awaited    the lane commits until its positions reach that
- *   known      the instant is known; the next question may follow
+ *   asked      the brokers say how far the topics were written, and as of when
+ *   awaited    the lane's committed positions have not reached those ends yet
+ *   known      they have; the next question may follow
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';

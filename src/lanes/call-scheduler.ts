@@ -6,7 +6,7 @@
  *   ask, take        a lane wants to make an intent that may not wait. When its turn comes, a slot is kept for the lane for a
  *                    short time. Once the lane takes it, the slot belongs to the attempt, and the intent may be made
  *   commit           the intent of a taken slot is committed: its call goes before all that wait
- *   next             the next step: begin a call, whose slot is taken until `free`, or wake the lane that a slot is kept for
+ *   next             the next step: begin a call, which has its slot until `free`, or wake the lane that a slot is kept for
  *   began            the call has begun, and counts against the rate
  *
  * A free slot goes first to a class below its share, then to the class that was served least for its share (stride scheduling).
@@ -31,7 +31,7 @@ export interface Moment {
 export type Step = { kind: 'begin'; attemptId: string } | { kind: 'kept'; workClass: WorkClass; lane: number };
 
 /** A lane that wants to make intents that may not wait. */
-interface Asking {
+interface SlotRequest {
   /** Slots that are still to be kept for it. */
   wanted: number;
   kept: number;
@@ -51,7 +51,7 @@ interface ClassState {
   pass: number;
   /** By lane, in the order of their turns. */
   readonly waiting: Map<number, string[]>;
-  readonly asking: Map<number, Asking>;
+  readonly asking: Map<number, SlotRequest>;
   /** Within the class, lanes that ask and calls that wait take turns. */
   isAskingNext: boolean;
 }
@@ -68,7 +68,7 @@ export class CallScheduler {
   readonly #states: readonly ClassState[];
   /** By attempt, from `take` until its call begins; the oldest first. */
   readonly #reservations = new Map<string, Reservation>();
-  /** Those whose intent is committed. */
+  /** Reservations whose intent is committed. */
   readonly #committed: string[] = [];
   /** The rate allows no call before this time. */
   #nextCallMs = 0;
@@ -87,7 +87,7 @@ export class CallScheduler {
   }
 
   queue(attemptId: string, workClass: WorkClass, lane: number): void {
-    const { waiting } = this.#awake(workClass);
+    const { waiting } = this.#activate(workClass);
     const ofLane = waiting.get(lane);
     if (ofLane === undefined) waiting.set(lane, [attemptId]);
     else ofLane.push(attemptId);
@@ -98,30 +98,30 @@ export class CallScheduler {
    * @param commit number of the transaction that the lane is filling
    */
   ask(workClass: WorkClass, lane: number, commit: number, nowMs: number): void {
-    const { asking } = this.#awake(workClass);
-    const own = asking.get(lane) ?? { wanted: 0, kept: 0, commit, taken: 0, untilMs: 0 };
-    asking.set(lane, own);
-    if (own.commit !== commit) Object.assign(own, { commit, taken: 0 });
-    if (own.kept > 0) return;
-    own.wanted = Math.max(own.wanted, 1);
-    own.untilMs = nowMs + ASK_MS;
+    const { asking } = this.#activate(workClass);
+    const request = asking.get(lane) ?? { wanted: 0, kept: 0, commit, taken: 0, untilMs: 0 };
+    asking.set(lane, request);
+    if (request.commit !== commit) Object.assign(request, { commit, taken: 0 });
+    if (request.kept > 0) return;
+    request.wanted = Math.max(request.wanted, 1);
+    request.untilMs = nowMs + ASK_MS;
   }
 
   /** @returns whether the attempt has a slot now; if not, the lane keeps asking */
   take(attemptId: string, workClass: WorkClass, lane: number, nowMs: number): boolean {
     const state = this.#classes[workClass];
-    const own = state.asking.get(lane);
-    if (own === undefined) return false;
-    if (own.kept > 0) {
-      own.kept -= 1;
-      own.taken += 1;
-      // The lane has come. If it wants more, it asks again.
-      own.wanted = 0;
+    const request = state.asking.get(lane);
+    if (request === undefined) return false;
+    if (request.kept > 0) {
+      request.kept -= 1;
+      request.taken += 1;
+      // Wanted by an earlier `ask`. If the lane wants more, it asks again.
+      request.wanted = 0;
       this.#reservations.set(attemptId, { state, lane, sinceMs: nowMs });
       return true;
     }
     // The lane used all its kept slots and wants more: keep twice as many next time.
-    own.wanted = Math.min(Math.ceil(state.share), Math.max(own.wanted, 2 * own.taken));
+    request.wanted = Math.min(Math.ceil(state.share), Math.max(request.wanted, 2 * request.taken));
     return false;
   }
 
@@ -132,7 +132,7 @@ export class CallScheduler {
     return true;
   }
 
-  /** The next step; to be called until it returns null. */
+  /** The next step. Call it until it returns null. */
   next(moment: Moment): Step | null {
     const { nowMs } = moment;
     this.#expire(nowMs);
@@ -182,7 +182,7 @@ export class CallScheduler {
     return true;
   }
 
-  /** Forgets everything of the lane that has not begun. */
+  /** Forgets the lane's calls that have not begun, and its requests. */
   release(lane: number): void {
     for (const state of this.#states) {
       state.waiting.delete(lane);
@@ -211,7 +211,7 @@ export class CallScheduler {
   }
 
   /** An idle class continues at the others' pass: it may not catch up on turns that it did not use. */
-  #awake(workClass: WorkClass): ClassState {
+  #activate(workClass: WorkClass): ClassState {
     const state = this.#classes[workClass];
     if (state.waiting.size === 0 && !isAsking(state)) state.pass = Math.max(state.pass, this.#pass);
     return state;
@@ -229,13 +229,14 @@ export class CallScheduler {
   /** @returns the lane */
   #keep(state: ClassState, nowMs: number): number {
     const { asking } = state;
-    for (const [lane, own] of asking) {
-      if (own.wanted === 0) continue;
-      own.wanted -= 1;
-      own.kept += 1;
-      own.untilMs = nowMs + KEEP_MS;
+    for (const [lane, request] of asking) {
+      if (request.wanted === 0) continue;
+      request.wanted -= 1;
+      request.kept += 1;
+      request.untilMs = nowMs + KEEP_MS;
+      // The lane goes behind the others.
       asking.delete(lane);
-      asking.set(lane, own);
+      asking.set(lane, request);
       this.#serve(state);
       state.isAskingNext = false;
       return lane;
@@ -249,7 +250,7 @@ export class CallScheduler {
     state.held += 1;
   }
 
-  /** Returns kept slots that nobody took, and drops requests that are too old. */
+  /** Takes back kept slots that no lane took, and drops old requests. */
   #expire(nowMs: number): void {
     for (const state of this.#states) {
       for (const [lane, { kept, untilMs }] of state.asking) {
@@ -265,7 +266,7 @@ export class CallScheduler {
     return this.#states.reduce((free, { held }) => free - held, this.#slots);
   }
 
-  /** Calls about to begin whose intents may not wait. A slow commit holds nobody up. */
+  /** Calls about to begin whose intents may not wait. A commit that takes longer than KEEP_MS no longer delays other calls. */
   #pending({ nowMs, intervalMs }: Moment): number {
     if (intervalMs === 0) return 0;
     let count = 0;

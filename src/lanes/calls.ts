@@ -52,7 +52,7 @@ interface Attempt extends Claimed {
   order: CallOrder | null;
   owner: CallOwner | null;
   end: CallEnd | null;
-  /** Whether it counts against the limits: until its call ended, or its lane was lost. */
+  /** Counts against the limits until its call ends or its lane is lost. */
   holdsClaim: boolean;
   isOfLostLane: boolean;
 }
@@ -99,7 +99,7 @@ export class Calls {
     options.api.onChange(() => this.#announceSpace());
   }
 
-  /** The listener is called when an intent that was refused may have become possible. */
+  /** Calls the listener when an intent that was refused may have become possible. */
   onSpace(listener: () => void): void {
     this.#spaceListeners.add(listener);
   }
@@ -223,14 +223,14 @@ export class Calls {
     }
   }
 
-  /** Begins the calls that may begin. @param claiming the current claimant; it needs no announcement of its own space */
+  /** Begins the calls that may begin. @param claiming the current claimant: no announcement is needed for a slot kept for it */
   #pump(claiming: Pick<Claim, 'workClass' | 'lane'> | null = null): void {
     let isKeptElsewhere = false;
     let moment = this.#moment();
     for (;;) {
       const step = this.#scheduler.next(moment);
       if (step === null) break;
-      if (step.kind === 'begin') this.#runWaiting(step.attemptId);
+      if (step.kind === 'begin') this.#run(step.attemptId);
       else if (step.lane !== claiming?.lane || step.workClass !== claiming.workClass) isKeptElsewhere = true;
       moment = this.#moment();
     }
@@ -238,19 +238,15 @@ export class Calls {
     if (isKeptElsewhere) this.#announceSpace();
   }
 
-  #runWaiting(attemptId: string): void {
+  #run(attemptId: string): void {
     const attempt = this.#attempts.get(attemptId);
     if (attempt?.stage !== 'waiting') throw new Error(`attempt ${attemptId} is not waiting`);
-    const { call, order } = attempt;
-    if (call === null || order === null) throw new Error(`attempt ${attemptId} is not prepared`);
-    this.#run(attemptId, attempt, call, order);
-  }
-
-  #run(attemptId: string, attempt: Attempt, { request, idempotencyKey }: PreparedCall, order: CallOrder): void {
+    const { call: prepared, order } = attempt;
+    if (prepared === null || order === null) throw new Error(`attempt ${attemptId} is not prepared`);
     const { api, clock, traces } = this.#options;
+    const gate = (): string | null => (attempt.owner === null ? 'its lane was given up' : attempt.owner.gate());
     const closure = api.closure(attempt.operation);
-    const reason =
-      closure === null ? (attempt.owner === null ? 'its lane was given up' : attempt.owner.gate()) : closure.reason;
+    const reason = closure === null ? gate() : closure.reason;
     if (reason !== null) {
       this.#end(attemptId, attempt, { kind: 'not-begun', reason });
       return;
@@ -260,9 +256,8 @@ export class Calls {
     this.#scheduler.began(this.#moment());
     const beganMonotonicMs = clock.monotonicMs();
     // Checked again at the socket: opening a connection may have taken time.
-    const beforeSending = (): string | null =>
-      attempt.owner === null ? 'its lane was given up' : attempt.owner.gate();
-    void api.perform(request, { idempotencyKey, beforeSending }).then((reading) => {
+    const options = { idempotencyKey: prepared.idempotencyKey, beforeSending: gate };
+    void api.perform(prepared.request, options).then((reading) => {
       this.#running -= 1;
       const span = { beganMonotonicMs, endedMonotonicMs: clock.monotonicMs() };
       const call = { operation: attempt.operation, attempt: order.attempt, reading, ...timesOf(span, clock) };
@@ -286,7 +281,7 @@ export class Calls {
     return { nowMs: clock.monotonicMs(), intervalMs: 1000 / ratePerSecond() };
   }
 
-  /** @param moment when nothing more could begin: a call that became due since is due at once */
+  /** @param moment at which nothing more could begin: a call that became due since then is due at once */
   #setTimer(moment: Moment): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     const atMs = this.#scheduler.lookAgainMs(moment);

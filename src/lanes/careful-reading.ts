@@ -4,8 +4,8 @@
  *
  *   turn      one message at a time over all inputs, because there is only one mark. The transaction that begins the turn writes
  *             only the mark
- *   marked    its place is committed, with how often it was marked in a row; the lane may read it
- *   over      it was committed by itself, or must wait for another reason: the mark is cleared, and the next message has its turn
+ *   marked    the mark is committed, with how often this message was marked in a row; the lane may read the message
+ *   over      the message is committed; or it must wait for another reason, and the mark is cleared. The next one has its turn
  *
  * Owned by an open lane. A message that was marked too often is set aside unread.
  */
@@ -65,11 +65,11 @@ export class CarefulReading {
 
   /**
    * The topic's message must wait, for a reason that is not its fault.
-   * @param isRead whether it was read without harm; if not, it is marked again before it is read
+   * @param wasRead true: it was read without harm; false: it is marked again before it is read
    */
-  declined(topic: string, isRead: boolean): void {
+  postponed(topic: string, wasRead: boolean): void {
     if (this.#turn?.topic !== topic) return;
-    if (isRead) this.#harmless += 1;
+    if (wasRead) this.#harmless += 1;
     this.drain();
   }
 

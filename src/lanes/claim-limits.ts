@@ -65,10 +65,10 @@ export class ClaimLimits {
     const closure = api.closure(operation) ?? (workClass === 'quote-to-execute' ? api.closure('execute-quote') : null);
     if (closure !== null) return closure.cause;
     if (!isConfirmed()) return 'unconfirmed';
-    if (this.#of(operation) >= api.allowance(operation)) return 'breaker';
+    if (this.#claimsOf(operation) >= api.allowance(operation)) return 'breaker';
     const isFull =
-      this.#of(workClass) >= slots * INTENTS_PER_SLOT ||
-      this.#of(laneClass(workClass, lane)) >= this.#perLane(slots * INTENTS_PER_SLOT) ||
+      this.#claimsOf(workClass) >= slots * INTENTS_PER_SLOT ||
+      this.#claimsOf(laneClass(workClass, lane)) >= this.#perLane(slots * INTENTS_PER_SLOT) ||
       quotesOpen >= this.#perLane(slots * QUOTES_PER_SLOT);
     return isFull ? 'no-slot' : null;
   }
@@ -85,13 +85,13 @@ export class ClaimLimits {
     return Math.ceil(max / this.#openLanes);
   }
 
-  #of(name: string): number {
+  #claimsOf(name: string): number {
     return this.#claims.get(name) ?? 0;
   }
 
   #count({ operation, workClass, lane }: Claimed, claims: 1 | -1): void {
     for (const name of [operation, workClass, laneClass(workClass, lane)])
-      this.#claims.set(name, this.#of(name) + claims);
+      this.#claims.set(name, this.#claimsOf(name) + claims);
   }
 }
 

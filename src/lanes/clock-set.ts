@@ -1,6 +1,6 @@
 /**
- * Handles a wall clock that somebody sets forward. While it was behind, calls in doubt may have ended later than it said. So their
- * settling time starts again, as with a new owner of the lane.
+ * Handles a wall clock that is set forward. While it was slow, calls in doubt may have ended later than it said. So their settling
+ * time starts again, as with a new owner of the lane.
  */
 import { aheadMsOf, SET_MS_MIN } from 'payment-processor-contract/clock';
 import type { Entry } from '../ledger/entry.ts';
@@ -22,7 +22,7 @@ export class ClockSet {
     this.#aheadMs = aheadMsOf(parts.clock);
   }
 
-  /** To be called before any decision that uses the clock. */
+  /** Call this before any decision that uses the clock. */
   look(): void {
     const aheadMs = aheadMsOf(this.#parts.clock);
     const wasSetForward = aheadMs - this.#aheadMs >= SET_MS_MIN;

@@ -25,7 +25,7 @@ const FENCED_MAX = 1_000;
 /** By then the next owner has waited long enough, and has fenced the producer itself. */
 const DISOWN_TRIES_MAX = 3;
 const DISOWN_AGAIN_MS = 500;
-/** How long a process that ends waits for it. */
+/** How long shutdown waits for claims to be disowned. */
 const DISOWN_AT_END_MS_MAX = 2_000;
 
 export class Committer {
@@ -45,11 +45,11 @@ export class Committer {
 
   /** The current loop; a new one if the last one broke. */
   loop(): Loop {
-    this.#loop = this.#whole(this.#loop);
+    this.#loop = this.#unbroken(this.#loop);
     return this.#loop;
   }
 
-  #whole(loop: Loop | null): Loop {
+  #unbroken(loop: Loop | null): Loop {
     if (loop?.isBroken() === false) return loop;
     const { clock, groupId, makeProducer } = this.#options;
     if (loop?.wasRefusedTogether() === true) this.#apartUntilMs = clock.monotonicMs() + APART_MS;
@@ -68,8 +68,7 @@ export class Committer {
    */
   async fence(transactionalId: string): Promise<void> {
     if (this.#fenced.has(transactionalId)) return;
-    const known = this.#fencing.get(transactionalId);
-    const fencing = known ?? this.#options.makeProducer(transactionalId).fence();
+    const fencing = this.#fencing.get(transactionalId) ?? this.#options.makeProducer(transactionalId).fence();
     this.#fencing.set(transactionalId, fencing);
     try {
       await fencing;
@@ -105,7 +104,7 @@ export class Committer {
       try {
         await this.fence(transactionalId);
         if (this.#isClosed) return;
-        this.#disowner = this.#whole(this.#disowner);
+        this.#disowner = this.#unbroken(this.#disowner);
         await this.#disowner.commit(commit);
         return;
       } catch {

@@ -1,11 +1,11 @@
 /**
- * The operators' holds of a lane, as its owner knows them: from the ledger, and from the topic of holds.
+ * The operators' holds of a lane, as its owner knows them: from the ledger and the holds topic.
  *
  * An order is in force from the moment the owner reads it. The owner commits its ledger record after that, so the record proves
  * that this owner begins no call against the order. An order may have come while nobody had the lane. So no call begins until
  * the owner has read the topic as far as it was written when it took the lane.
  *
- * A fenced owner may not know it yet, and begins calls until its heartbeat is too old. Until then no order is confirmed.
+ * A fenced owner may not know that yet, and may begin calls until its heartbeat is too old. Until then we confirm no order.
  */
 import type { HoldIntake } from '../consumers/hold-intake.ts';
 import type { Entry } from '../ledger/entry.ts';
@@ -54,8 +54,8 @@ export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
     if (clock.monotonicMs() < this.#confirmsFromMs) return 'former-owner';
     transaction.add({ topic: topics.ledger, partition: lane, key: HOLD_KEY, value, headers: {} });
     const { action, commandTypes, until } = order;
-    const said = { event: 'operator-hold', lane, action, commandTypes, until, offset: String(offset) };
-    transaction.reports.push(() => log.warn(said, 'an operator held or released commands'));
+    const fields = { event: 'operator-hold', lane, action, commandTypes, until, offset: String(offset) };
+    transaction.reports.push(() => log.warn(fields, 'an operator held or released commands'));
     return null;
   }
 

@@ -1,8 +1,8 @@
 /**
- * Where the inputs of a lane continue when it is taken.
+ * Where the inputs of a lane continue when a process acquires it.
  *
- * If the broker no longer has a position (forced-jumps.ts), or the group has read on without a ledger, something is lost. Then the
- * lane stops and says so, instead of leaving a gap.
+ * If the broker no longer has a position (forced-jumps.ts), messages were lost. If the group has offsets but the ledger has no
+ * position, the ledger was lost. Either way the lane stops and says so, instead of leaving a gap.
  */
 import { sleep } from '../consumers/signal.ts';
 import type { TopicStart } from '../consumers/topic-offsets.ts';
@@ -16,7 +16,7 @@ type Starts = ReadonlyMap<string, TopicStart>;
 
 /** Pause before we ask the brokers again: their answer may be a passing fault. */
 const ASK_AGAIN_MS = 500;
-/** One question with its answer and the pause counts as this at most. */
+/** At most this much of each round of asking, with its pause, counts towards JUMP_PATIENCE_MS. */
 const ASKED_MS_MAX = 2_000;
 
 /**
@@ -72,12 +72,12 @@ export async function lastingJump(
   let askedForMs = 0;
   while (jump !== null && jump.kind !== 'begins-after' && isWanted() && askedForMs < JUMP_PATIENCE_MS) {
     const askedMs = clock.monotonicMs();
-    // Without a pause: the former owner may have read on after the first question.
+    // No pause before this: the former owner may have read on after `starts`, so there may be no jump at all.
     const next = jumpOf(lane, await startsNow(), known);
     if (next !== null) await sleep(ASK_AGAIN_MS);
-    // Leaders move one after another, so each topic gets the whole patience.
+    // Leaders move one after another, so each topic gets the full JUMP_PATIENCE_MS.
     if (next?.topic !== jump.topic) askedForMs = 0;
-    // A process that was frozen did not ask meanwhile.
+    // A frozen process asks nothing, so that time does not count.
     else askedForMs += Math.min(clock.monotonicMs() - askedMs, ASKED_MS_MAX);
     jump = next;
   }

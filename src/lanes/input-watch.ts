@@ -2,7 +2,7 @@
  * Checks periodically that the broker still has the records that we read, and stops readers whose topic jumped (forced-jumps.ts).
  * Commits do not wait for it.
  *
- *   started -> looks, one after the other: where readers stand -> brokers asked, once for all topics -> compared -> stopped
+ *   started -> one look after the other (note where readers stand -> ask the brokers once for all topics -> compare) -> stopped
  *
  * A reader continues if the broker's answers contradict it only briefly, as when a leader moves.
  */

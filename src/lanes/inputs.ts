@@ -35,7 +35,7 @@ export interface InputHandlers {
  * waits for an observation.
  */
 const OBSERVATIONS_WAIT_MS = 100;
-/** After this time the lane commits its position past records that are for no reader, even if nothing else needs a commit. */
+/** After this time the lane commits its position past records that readers never get, even if nothing else needs a commit. */
 const PASSED_MS_MAX = 10_000;
 
 type AnyInbox = Inbox<Intake> | Inbox<DecisionIntake> | Inbox<HoldIntake> | Inbox<ObservationItem>;
@@ -177,7 +177,7 @@ export class Inputs {
   /**
    * Adds the messages that may be admitted to the transaction.
    * @param untilMs of the monotonic clock
-   * @returns by topic, why the rest may not
+   * @returns by topic, why the rest must wait
    */
   admit(handlers: InputHandlers, transaction: LaneTransaction, untilMs: number): Map<string, AdmissionCause> {
     const causes = new Map<string, AdmissionCause>();
@@ -222,7 +222,7 @@ export class Inputs {
   }
 
   /**
-   * Offsets of all inputs after a transaction. They pass records that are for no reader (aborted ones, Kafka's markers);
+   * Offsets of all inputs after a transaction. They pass records that readers never get (aborted ones, Kafka's markers):
    * otherwise the retention of those records would look like lost messages.
    * @param handled offsets after the messages of the transaction
    */
@@ -255,7 +255,7 @@ export class Inputs {
     return this.#all().map(({ topic, name, inbox }) => {
       const { held, oldestTimestampMs, highWatermark, problem } = inbox.status();
       const cause = problem === null ? (causes.get(topic) ?? null) : 'registry';
-      // The inbox's position: the committed one stands still while only records pass that are not for readers.
+      // Not the committed position: it stands still while we pass only records that readers never get.
       const position = inbox.position();
       return { topic, name, held, oldestTimestampMs, position, highWatermark, cause, problem };
     });

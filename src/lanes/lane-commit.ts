@@ -21,15 +21,15 @@ const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * @param isApart each lane has a transaction of its own
- * @returns the first commits that wait, one per lane, as far as each partition has room; at least one
+ * @returns the commits at the front of the queue, one per lane, while each partition has room; at least one
  */
 export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boolean): Of[] {
   const together: Of[] = [];
   const lanes = new Set<number>();
   const shares = new Map<string, number>();
   let bytes = 0;
-  for (const one of waiting) {
-    const { commit } = one;
+  for (const candidate of waiting) {
+    const { commit } = candidate;
     if (commit === null) continue;
     const isTooMuch =
       isApart ||
@@ -37,7 +37,7 @@ export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boo
       bytes + commit.bytes > TRANSACTION_BYTES_MAX ||
       [...commit.shares].some(([batch, share]) => (shares.get(batch) ?? 0) + share > 1);
     if (together.length > 0 && isTooMuch) break;
-    together.push(one);
+    together.push(candidate);
     lanes.add(commit.lane);
     bytes += commit.bytes;
     for (const [batch, share] of commit.shares) shares.set(batch, (shares.get(batch) ?? 0) + share);

@@ -181,14 +181,14 @@ export class LaneSet {
       positions: () => (this.#assigned ?? []).flatMap((lane) => this.#laneOf(lane).committedOffsets()),
       commit: (offsets) => this.#member.commitOffsets(offsets),
     });
-    // The index then remembers another ledger than the one that lanes commit to.
-    const endOfLedger = (reason: string): void =>
+    // The index would no longer describe the ledger that lanes commit to.
+    const ledgerJumped = (reason: string): void =>
       onFatal(new Error(`the ledger cannot be read any further: ${reason}`));
     this.#watch = new InputWatch({
       topics: [...inputTopics, topics.ledger],
       readers: this.#lanes.flatMap((lane, number) => [
         { lane: number, reading: (topic) => lane.reading(topic), stop: (reason) => void lane.stopInOrder(reason) },
-        { lane: number, reading: (topic) => this.#ledger.reading(topic, number), stop: endOfLedger },
+        { lane: number, reading: (topic) => this.#ledger.reading(topic, number), stop: ledgerJumped },
       ]),
       boundsOf: (topic) => this.#offsets.bounds(topic),
       clock,

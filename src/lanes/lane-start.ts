@@ -37,7 +37,7 @@ export class LaneStart {
     this.#parts = parts;
   }
 
-  /** The ledger is read before the group is joined. */
+  /** True while the process reads the ledger, before it joins the group. */
   isWarmingUp(): boolean {
     return this.#isWarmingUp;
   }
@@ -82,7 +82,7 @@ export class LaneStart {
     });
   }
 
-  /** Before the first lane needs it. If it fails, it is useless to a lane, and its connections are closed. */
+  /** Opens the loop before the first lane needs it. No lane can use a loop that did not open, so we close its connections. */
   async #openLoop(): Promise<void> {
     const loop = this.#parts.committer.loop();
     try {

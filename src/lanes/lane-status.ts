@@ -18,7 +18,7 @@ export interface InputStatus {
   /** Fetched and not admitted. */
   readonly held: number;
   readonly oldestTimestampMs: number | null;
-  /** Everything below is in the ledger, or about to be; null while closed. */
+  /** Every record before this offset is in the ledger, or about to be; null while closed. */
   readonly position: bigint | null;
   readonly highWatermark: bigint;
   readonly cause: AdmissionCause | 'registry' | null;
@@ -31,7 +31,7 @@ export interface OpenLaneStatus {
   readonly isIdle: boolean;
   /** When it last committed, or was opened; 0 while it is not open. */
   readonly committedMs: number;
-  /** Unfinished ones. */
+  /** The unfinished entries. */
   readonly entries: readonly Entry[];
   /** By topic, why fetched messages are not admitted. */
   readonly causes: ReadonlyMap<string, AdmissionCause>;

@@ -2,9 +2,9 @@
  * Writes for one attempt to own a lane. It picks the process's current loop at its first write.
  *
  *   claimed  the ledger has the claim, and the OWNER record
- *   joined   the lane fills transactions, and learns where its records lie, so that the ledger's reader need not fetch them
- *   ended    takes nothing more. The lane's last record in the ledger shows that the owner has released it. If the loop broke, it
- *            shows that the owner is fenced
+ *   joined   the lane fills transactions. It learns the offsets of its records, so that the ledger's reader need not fetch them
+ *   ended    accepts nothing more. The lane's last record in the ledger shows that the owner has released it, or is fenced if the
+ *            loop broke
  */
 import {
   CLAIM_PREFIX,
@@ -20,19 +20,19 @@ import type { Committer } from './committer.ts';
 import type { LaneCommit } from './lane-commit.ts';
 import type { Committed, Filler, Loop, Seat } from './loop.ts';
 
-/** At the end of a transaction, in each of its partitions. */
+/** Kafka writes one at the end of a transaction, to each of its partitions. */
 const CONTROL_RECORDS = 1;
 
 /** An open lane. */
 export interface LaneFiller extends Pick<Filler, 'fill' | 'lost'> {
-  /** @param own its records in the lane's ledger; null if the brokers do not say where they lie */
+  /** @param own its records in the lane's ledger; null if the brokers do not tell their offsets */
   committed(own: OwnCommit | null): void;
 }
 
 export class LaneWriter {
   readonly #committer: Pick<Committer, 'disown' | 'loop'>;
   readonly #ledger: { readonly topic: string; readonly partition: number };
-  #picked: Loop | null = null;
+  #pickedLoop: Loop | null = null;
   #seat: Seat | null = null;
   /** Offset after its last commit, control record included; null: not known. */
   #endOffset: bigint | null = null;
@@ -71,7 +71,7 @@ export class LaneWriter {
     // The OWNER record comes last: a reader that has it has the others.
     this.#claim = record;
     this.#claiming = this.#commitOf([...written, ...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]);
-    this.#placed(await this.#loop().commit(this.#claiming));
+    this.#ownCommitOf(await this.#loop().commit(this.#claiming));
   }
 
   /** Withdraws the claim, after everything that the lane has committed; it may be claimed again. @throws as `own` does */
@@ -88,7 +88,7 @@ export class LaneWriter {
     this.#seat = this.#loop().join({
       lane: this.#ledger.partition,
       fill: (untilMs) => lane.fill(untilMs),
-      committed: (committed) => lane.committed(this.#placed(committed)),
+      committed: (committed) => lane.committed(this.#ownCommitOf(committed)),
       lost: (error) => lane.lost(error),
     });
   }
@@ -106,12 +106,12 @@ export class LaneWriter {
 
   async #end(): Promise<void> {
     this.#seat?.leave();
-    const isCancelled = this.#claiming !== null && this.#picked?.cancel(this.#claiming) === true;
+    const isCancelled = this.#claiming !== null && this.#pickedLoop?.cancel(this.#claiming) === true;
     if (isCancelled) this.#claim = null;
     await this.withdraw().catch(() => this.#disown());
   }
 
-  /** In the background: the process ends its lanes meanwhile. */
+  /** In the background, so that it does not delay the end of the lane. */
   #disown(): void {
     if (this.#claim === null) return;
     const { transactionalId } = this.#claim;
@@ -119,7 +119,8 @@ export class LaneWriter {
     this.#committer.disown(transactionalId, this.#commitOf([claim]));
   }
 
-  #placed({ commit: { records }, written }: Committed): OwnCommit | null {
+  /** Also remembers where the commit ends, to tell whether the next one follows it directly. */
+  #ownCommitOf({ commit: { records }, written }: Committed): OwnCommit | null {
     const { partition, topic } = this.#ledger;
     const at = written.get(batchName(topic, partition));
     const followsOffset = this.#endOffset;
@@ -139,8 +140,8 @@ export class LaneWriter {
   }
 
   #loop(): Loop {
-    this.#picked ??= this.#committer.loop();
-    return this.#picked;
+    this.#pickedLoop ??= this.#committer.loop();
+    return this.#pickedLoop;
   }
 
   #commitOf(records: readonly OutgoingRecord[]): LaneCommit {

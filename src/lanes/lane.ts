@@ -24,7 +24,7 @@ import { CommitReports } from './commit-reports.ts';
 import { Inputs } from './inputs.ts';
 import { LaneStoppedError, NOT_OPEN, type LaneStage, type LaneStatus } from './lane-status.ts';
 import { LaneWriter } from './lane-writer.ts';
-import { acquireOwnership, drainMsMax, Looks } from './ownership.ts';
+import { acquireOwnership, drainMsMax, Waits } from './ownership.ts';
 import type { LaneParts } from './parts.ts';
 import { SubmissionError } from './submissions.ts';
 import { OpenLane, type Ownership } from './open-lane.ts';
@@ -32,7 +32,7 @@ import { type LaneLoss, type MessagePlace, Troubles, lossOf } from './troubles.t
 
 /** Polling interval while the lane waits for something. */
 const STEP_MS = 50;
-/** The same while a lane ends: shorter, because its next owner waits. */
+/** Polling interval while the lane ends: shorter, because its next owner waits. */
 const RELEASE_STEP_MS = 10;
 /** Pause between attempts to acquire. */
 const ACQUIRE_AGAIN_MS = 300;
@@ -114,7 +114,7 @@ export class Lane {
         this.#inputs.close();
         openLane.drain();
         // Deferred, so that the stage is entered first.
-        const released = Promise.resolve().then(() => this.#drained(openLane, writer));
+        const released = Promise.resolve().then(() => this.#awaitDrain(openLane, writer));
         this.#enter({ stage: 'releasing', writer, openLane, stopFor, released });
         return released;
       }
@@ -188,19 +188,19 @@ export class Lane {
    */
   async #acquire(lostMs: number | null = null, retakeMs = 0): Promise<void> {
     const { clock, committer, lane, topics } = this.#parts;
-    const looks = new Looks();
+    const waits = new Waits();
     let confirmedFromMs = lostMs;
     let pauseMs = retakeMs;
     for (;;) {
       const writer = new LaneWriter(committer, { topic: topics.ledger, partition: lane });
       this.#enter({ stage: 'acquiring', writer });
-      if (confirmedFromMs !== null) await this.#confirmedSince(confirmedFromMs, writer);
+      if (confirmedFromMs !== null) await this.#awaitConfirmation(confirmedFromMs, writer);
       if (pauseMs > 0) await sleep(pauseMs);
       if (!this.#isCurrent(writer)) return;
       confirmedFromMs = clock.monotonicMs();
       pauseMs = ACQUIRE_AGAIN_MS;
       try {
-        await this.#acquireWith(writer, looks);
+        await this.#acquireWith(writer, waits);
         return;
       } catch (error) {
         if (!this.#isCurrent(writer)) return;
@@ -208,28 +208,29 @@ export class Lane {
           this.#stop(error.message);
           return;
         }
-        this.#acquireFailed(error);
+        this.#logAcquireFailed(error);
         this.#parts.reports.laneLost('not-acquired');
-        this.#troubled('not-acquired', error, null);
+        this.#countLoss('not-acquired', error, null);
       }
     }
   }
 
   /** Limits the log: each lane retries several times a second. */
-  #acquireFailed(error: unknown): void {
+  #logAcquireFailed(error: unknown): void {
     const { lane, log, repeats } = this.#parts;
     const problem = errorText(error);
     const repeated = repeats.unsaid(problem);
     if (repeated !== null) log.warn({ event: 'lane-acquire-failed', lane, problem, ...(repeated > 0 && { repeated }) });
   }
 
-  async #acquireWith(writer: LaneWriter, looks: Looks): Promise<void> {
+  async #acquireWith(writer: LaneWriter, waits: Waits): Promise<void> {
     const { clock, index, lane, log, offsets, topics } = this.#parts;
     const beganMs = clock.monotonicMs();
     const isWanted = (): boolean => this.#isCurrent(writer);
-    // First: if another process takes the lane from us, the group's offsets show its progress. That would look like a lost ledger.
+    // Before we claim: later the group's offsets may show the progress of a process that took the lane from us. That would look like
+    // a lost ledger.
     const starts = await this.#inputs.starts();
-    const token = await acquireOwnership(this.#parts, writer, isWanted, looks);
+    const token = await acquireOwnership(this.#parts, writer, isWanted, waits);
     if (token === null || !isWanted()) return;
     const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);
     // Read only now: an order may have been written while nobody had the lane.
@@ -243,10 +244,10 @@ export class Lane {
     const durationMs = Math.round(clock.monotonicMs() - beganMs);
     log.info({ event: 'lane-open', lane, durationMs, unfinished: openLane.status().entries.length });
     if (careful !== null) log.warn({ event: 'lane-reads-carefully', lane, suspect: suspectText(careful.suspect) });
-    void this.#hold(openLane, writer);
+    void this.#runUntilLost(openLane, writer);
   }
 
-  async #hold(openLane: OpenLane, writer: LaneWriter): Promise<void> {
+  async #runUntilLost(openLane: OpenLane, writer: LaneWriter): Promise<void> {
     const { clock, lane, log, repeats, reports } = this.#parts;
     try {
       await openLane.run();
@@ -254,21 +255,21 @@ export class Lane {
       if (!this.#isCurrent(writer)) return;
       const reason = lossOf(error);
       reports.laneLost(reason);
-      this.#troubled(reason, error, openLane.soleMessage());
+      this.#countLoss(reason, error, openLane.soleMessage());
       const retakeMs = this.#troubles.retakeMs();
       const repeated = retakeMs === 0 ? 0 : repeats.unsaid(`lane-lost: ${errorText(error)}`);
       if (repeated !== null)
         log.warn({ event: 'lane-lost', lane, reason, err: error, ...(repeated > 0 && { repeated }) });
-      if (this.#state.stage === 'releasing') this.#released();
+      if (this.#state.stage === 'releasing') this.#endRelease();
       else void this.#acquire(clock.monotonicMs(), retakeMs);
     }
   }
 
-  async #confirmedSince(monotonicMs: number, writer: LaneWriter): Promise<void> {
-    while (this.#isCurrent(writer) && !this.#parts.member.isConfirmedSinceMs(monotonicMs)) await sleep(STEP_MS);
+  async #awaitConfirmation(sinceMs: number, writer: LaneWriter): Promise<void> {
+    while (this.#isCurrent(writer) && !this.#parts.member.isConfirmedSinceMs(sinceMs)) await sleep(STEP_MS);
   }
 
-  #troubled(reason: LaneLoss, error: unknown, soleMessage: MessagePlace | null): void {
+  #countLoss(reason: LaneLoss, error: unknown, soleMessage: MessagePlace | null): void {
     this.#troubles.lost({ reason, message: errorText(error), nowMs: this.#parts.clock.nowMs() }, soleMessage);
   }
 
@@ -284,16 +285,16 @@ export class Lane {
     return isCareful ? { suspect } : null;
   }
 
-  async #drained(openLane: OpenLane, writer: LaneWriter): Promise<void> {
+  async #awaitDrain(openLane: OpenLane, writer: LaneWriter): Promise<void> {
     const { clock } = this.#parts;
     const untilMs = clock.monotonicMs() + drainMsMax(this.#parts);
     while (this.#isCurrent(writer) && clock.monotonicMs() < untilMs && openLane.isBusy()) await sleep(RELEASE_STEP_MS);
-    if (this.#isCurrent(writer)) this.#released();
+    if (this.#isCurrent(writer)) this.#endRelease();
     // The next owner waits for this release.
     await writer.end();
   }
 
-  #released(): void {
+  #endRelease(): void {
     const state = this.#state;
     if (state.stage === 'releasing' && state.stopFor !== null) this.#stop(state.stopFor);
     else this.#enter({ stage: 'closed' });

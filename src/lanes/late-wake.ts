@@ -1,7 +1,7 @@
 /**
  * A delayed wake, for work that can wait a while to be done together with other work.
  *
- *   at rest -> begun: it waits -> over: it wakes, and waits no longer -> ended: at rest
+ *   idle -> begun: the timer runs -> over: it has called `wake` -> ended: idle
  *
  * Owns one timer.
  */

@@ -6,10 +6,10 @@
  *             if a question needs it, the week
  *
  * Any page whose request began after the question can answer it `found`. Only whole scans that began after the question can
- * answer it `not-found`. The scanner assumes nothing about the order of pages. It asks from either end in turn: if processes die
- * before long scans end, they would otherwise never reach the far end. It retries a failed page within limits, because a
- * flaky service must not keep a long scan from its end. A scan has a maximum of pages, and ends early once all its
- * questions are answered.
+ * answer it `not-found`. The scanner assumes nothing about the order of pages. Scans start from alternate ends: if processes keep
+ * dying before long scans finish, no scan would otherwise reach the far end. It retries a failed page within limits, so that a
+ * flaky service does not keep a long scan from finishing. A scan has a maximum of pages, and stops early once all its questions
+ * are answered.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ListReading, TransactionFilter } from '../api/types.ts';
@@ -22,14 +22,14 @@ import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-que
 const PAGE_LIMIT = 100;
 /** Pages of one scan: 100,000 transactions. A longer scan fails: it cannot answer `not-found`. */
 const PAGES_MAX = 1_000;
-/** Tries for one page, some six seconds in all; then the scan fails. */
+/** Tries for one page, about six seconds in all; then the scan fails. */
 const PAGE_TRIES_MAX = 6;
 const PAGE_AGAIN_MS = 200;
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Creation times, relative to the supposed one. */
+/** A range of creation times, relative to the supposed one. */
 interface Window {
   readonly fromMs: number;
   readonly toMs: number;
@@ -137,7 +137,7 @@ export class LookUps {
         this.#questions.show({ data: page.data, span: this.#spanFrom(beganMonotonicMs) });
         return page;
       }
-      if (!mayPass(page) || tries >= PAGE_TRIES_MAX) return page;
+      if (!isTransient(page) || tries >= PAGE_TRIES_MAX) return page;
       await sleep(PAGE_AGAIN_MS * 2 ** (tries - 1));
     }
   }
@@ -147,7 +147,7 @@ export class LookUps {
   }
 }
 
-/** Questions whose transactions were made close to that of the first: a shared window must not span days. */
+/** Questions whose transactions were created close to that of the first: a shared window must not span days. */
 function closeTogether(questions: readonly Question[]): Question[] {
   const madeMs = questions[0]?.query.madeMs ?? 0;
   return questions.filter(({ query }) => Math.abs(query.madeMs - madeMs) <= SHARED_SPREAD_MS);
@@ -159,6 +159,6 @@ function windowOf(questions: readonly Question[], { fromMs, toMs }: Window): Tra
   return { startDate: dateOf(Math.min(...madeMs) + fromMs), endDate: dateOf(Math.max(...madeMs) + toMs) };
 }
 
-function mayPass({ cause }: Extract<ListReading, { kind: 'failed' }>): boolean {
+function isTransient({ cause }: Extract<ListReading, { kind: 'failed' }>): boolean {
   return cause === 'unreachable' || cause === 'told-to-wait' || cause === 'not-understood';
 }

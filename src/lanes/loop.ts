@@ -1,14 +1,14 @@
 /**
- * The transactions of one transactional producer, one after the other. All lanes that are open here fill each of them.
+ * The transactions of one transactional producer, one after the other. Each carries what all lanes open here have to commit.
  *
  *   rest       no lane has anything to commit
  *   fill       lanes add what they have by now; that names the partitions of the next transaction
- *   register   waits until the coordinator has ended the previous transaction
+ *   register   registers those partitions. That waits until the coordinator has ended the previous transaction
  *   fill again lanes add what has happened meanwhile, as far as each partition has room
  *   write, end all of it is committed, or none
  *   broken     a transaction failed: every lane here is lost, and is retaken through another loop
  *
- * Lanes wait for nothing here: the loop calls them. Only the loop waits for brokers.
+ * Lanes never wait here: the loop calls them. Only the loop waits for brokers.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { Signal } from '../consumers/signal.ts';
@@ -18,7 +18,7 @@ import { TransactionFailedError, type TransactionalProducer } from '../producers
 import { fitting, partitionsOf, recordsOf, type LaneCommit } from './lane-commit.ts';
 import { LostWithOthersError, wasRefused } from './troubles.ts';
 
-/** Where a lane's records lie. */
+/** A lane's commit, and the offsets of its records. */
 export interface Committed {
   readonly written: Written;
   readonly commit: LaneCommit;
@@ -45,7 +45,7 @@ export interface Seat {
   leave(): void;
 }
 
-/** For all lanes in one turn of the event loop: a few hundred commands. Then timers, sockets and calls get their turn. */
+/** Time for all lanes in one turn of the event loop: a few hundred commands. Then timers, sockets and calls get their turn. */
 const FILL_MS_MAX = 10;
 /** How often idle lanes look for deadlines that pass while nothing happens. */
 const LOOK_AGAIN_MS = 1_000;
@@ -92,7 +92,7 @@ export class Loop {
     return this.#broken !== null;
   }
 
-  /** It broke because the broker refused a transaction of several lanes. */
+  /** True if it broke because the broker refused a transaction of several lanes. */
   wasRefusedTogether(): boolean {
     return this.#wasRefusedTogether;
   }
@@ -110,7 +110,7 @@ export class Loop {
 
   /**
    * Commits this once, in the next transaction that has room.
-   * @returns where its records lie; in the lane's partitions the transaction has nothing else of this process
+   * @returns the offsets of its records; in the lane's partitions the transaction has nothing else of this process
    * @throws TransactionFailedError, LostWithOthersError when the commit is not certain; the loop is broken then
    */
   commit(commit: LaneCommit): Promise<Committed> {
@@ -156,7 +156,7 @@ export class Loop {
       leave: () => this.#leave(seat),
     };
     if (this.#broken !== null) {
-      filler.lost(lostWith(this.#broken));
+      filler.lost(lostWithOthers(this.#broken));
       return seat;
     }
     this.#seats.push(seat);
@@ -178,7 +178,7 @@ export class Loop {
   }
 
   async #rest(): Promise<void> {
-    // A lane was cut short. Other work gets its turn first.
+    // A lane was cut short and has more. Other work gets its turn first.
     if (this.#seats.some(({ isAwake }) => isAwake)) await new Promise((resolve) => setImmediate(resolve));
     else await this.#signal.wait(Math.max(0, this.#lookedMs + LOOK_AGAIN_MS - this.#clock.monotonicMs()));
   }
@@ -265,12 +265,12 @@ export class Loop {
     this.#producer.drop();
     this.#wasRefusedTogether = together.length > 1 && wasRefused(error);
     // With several lanes we do not know whose records were refused.
-    const ofTogether = this.#wasRefusedTogether ? lostWith(error) : error;
-    for (const seat of together) this.#lose(seat, ofTogether);
-    for (const seat of this.#seats) this.#lose(seat, lostWith(error));
+    const reason = this.#wasRefusedTogether ? lostWithOthers(error) : error;
+    for (const seat of together) this.#lose(seat, reason);
+    for (const seat of this.#seats) this.#lose(seat, lostWithOthers(error));
   }
 }
 
-function lostWith(error: Error): LostWithOthersError {
+function lostWithOthers(error: Error): LostWithOthersError {
   return new LostWithOthersError(`the process's producer broke: ${error.message}`, { cause: error });
 }

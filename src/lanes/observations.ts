@@ -20,12 +20,12 @@ export type ObservationItem =
       /** By the brokers' clock. */
       readonly writtenMs: number;
     }
-  /** Only the processor may write to the topic: any other record is somebody's error, and kept. */
+  /** Only the processor may write to the topic. Any other record is an error, and kept. */
   | { readonly kind: 'dead-letter'; readonly letter: DeadLetter };
 
 /**
- * An observer writes its schema into its lane's ledger first, and every member reads all lanes. So the schema is here within a
- * second, unless this member restores its store. All observations that come within SCHEMA_AGAIN_MS share this wait.
+ * An observer first writes its schema into its lane's ledger, and every member reads all lanes. So the schema is here within a
+ * second, unless this member is restoring its store. All observations that come within SCHEMA_AGAIN_MS share this wait.
  */
 const SCHEMA_WAIT_MS = 5_000;
 const SCHEMA_AGAIN_MS = 60_000;

@@ -71,9 +71,9 @@ export class OpenLane implements LaneFiller {
   #commit = 0;
   /** Filled until it is committed; null: there is nothing to commit. */
   #transaction: LaneTransaction | null = null;
-  /** The most that the wall clock was ahead of the monotonic one since then: setting it back makes nothing due late. */
+  /** The most that the wall clock was ahead of the monotonic one since then: setting it back must make no entry due late. */
   #aheadMs = -Infinity;
-  /** Offsets of all inputs behind it. */
+  /** Offsets of all inputs after that transaction. */
   #next: ReadonlyMap<string, bigint> = new Map();
   #causes: ReadonlyMap<string, AdmissionCause> = new Map();
   #isDueFirst = false;
@@ -235,7 +235,6 @@ export class OpenLane implements LaneFiller {
     this.#memory.applied(token, commit);
   }
 
-  /** Includes, by topic, why fetched messages are not admitted. */
   status(): OpenLaneStatus {
     const entries = [...this.#memory.unfinished.values()];
     return { isIdle: this.#isIdle, committedMs: this.#committedMs, entries, causes: this.#causes };
@@ -273,16 +272,16 @@ export class OpenLane implements LaneFiller {
     const { clock } = this.#parts;
     transaction.beginPhase(untilMs);
     while (this.#attempts.waitingEvents > 0 && transaction.mayTake(clock.monotonicMs())) {
-      const happened = this.#attempts.takeEvent();
-      if (happened === undefined) break;
-      this.#answers.handleEvent(transaction, happened);
+      const event = this.#attempts.takeEvent();
+      if (event === undefined) break;
+      this.#answers.handleEvent(transaction, event);
       transaction.unitDone();
     }
     if (this.#stage !== 'admitting') return;
     this.#submissions.takeInto(transaction);
     // Take turns: while a breaker lets single calls through, entries that always fail must not get all of them.
     this.#isDueFirst = !this.#isDueFirst;
-    // Due entries that must wait take time, but fill nothing: new messages have half of it.
+    // Due entries that must wait take time but add nothing, so new messages get at least half of the time.
     if (this.#isDueFirst) this.#handleDue(transaction, halfwayMs(clock.monotonicMs(), untilMs));
     this.#causes = this.#inputs.admit(this.#handlers, transaction, untilMs);
     if (!this.#isDueFirst) this.#handleDue(transaction, untilMs);
@@ -303,7 +302,7 @@ export class OpenLane implements LaneFiller {
       transaction.unitDone();
       if (reply?.kind === 'look-up') void this.#attempts.lookUp(key, reply.query);
     }
-    this.#resting.dueAsked();
+    this.#resting.triedAllDue();
   }
 
   #isBarren(monotonicMs: number): boolean {

@@ -3,8 +3,8 @@
  * ledger to that record -> the lane is ours. If another process claimed the lane in between, withdraw our claim and start again.
  *
  * A process that has claimed a lane may write to it until it releases the lane, after its last write, or is fenced. Fencing ends
- * its open transaction and makes Kafka refuse all later ones. A claim is its own record. Only the release of its owner removes
- * it, or a process that has fenced its transactional id. So a claim outlasts compaction, and processes that gave up before they
+ * its open transaction and makes Kafka refuse all later ones. A claim is its own record. Only its owner's release removes it, or
+ * a process that has fenced its transactional id. So a claim survives compaction, and takeovers that were given up before they
  * fenced it. Nobody writes to a lane before opening it. So when a lane opens, each earlier claimant is fenced or has released.
  * Each later claimant sees this claim before its own, and waits for it or fences it before it opens the lane.
  *
@@ -30,7 +30,7 @@ import type { LaneParts } from './parts.ts';
 const RELEASE_MARGIN_MS = 2_000;
 /** Polling interval while a takeover waits. */
 const STEP_MS = 10;
-/** Longest restore, even after a lost store: we read some ten thousand keys a second. */
+/** Longest restore, even after a lost store: we read about ten thousand keys a second. */
 const RESTORE_DEADLINE_MS = 600_000;
 /** A record not seen by then may be gone. Longer than brokers' answers are cached, because this check needs a newer answer. */
 const SUPERSEDED_AFTER_MS = 1_000;
@@ -43,8 +43,8 @@ const ASKED_MS_MAX = 2_000;
 const RELEASE_READ_MS_MAX = 1_000;
 /** At most this much of the time between two looks counts as waiting. */
 const LOOK_MS_MAX = ASKED_MS_MAX + 500;
-/** Attempts in a row in which another process may claim the lane, before we give up. */
-const TAKINGS_MAX = 3;
+/** We give up after this many tries in a row in which another process claimed the lane too. */
+const TRIES_MAX = 3;
 
 /** How long an owner that releases its lane waits for its calls. */
 export function drainMsMax({ policy }: Pick<LaneParts, 'policy'>): number {
@@ -54,7 +54,7 @@ export function drainMsMax({ policy }: Pick<LaneParts, 'policy'>): number {
 /**
  * @param writer of the lane; nothing has been written to it
  * @param isWanted whether we still want the lane; once we do not, we fence nobody
- * @param looks the waits of the lane's earlier attempts
+ * @param waits how long the lane's earlier attempts have waited
  * @returns the token of this ownership; null: we no longer want the lane
  * @throws if the lane could not be acquired; retry with a new writer
  */
@@ -62,10 +62,10 @@ export async function acquireOwnership(
   parts: LaneParts,
   writer: LaneWriter,
   isWanted: () => boolean,
-  looks: Looks,
+  waits: Waits,
 ): Promise<string | null> {
-  for (let taking = 0; taking < TAKINGS_MAX; taking += 1) {
-    while (isWanted() && mayWrite(parts, writer).length > 0) await madeWay(parts, writer, looks, isWanted);
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    while (isWanted() && mayWrite(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, isWanted);
     if (!isWanted()) return null;
     // In the same turn as the last look: from then on we watch the ledger for other claims.
     const { between, fenced, token } = await take(parts, writer);
@@ -80,9 +80,9 @@ export async function acquireOwnership(
 }
 
 /** How long a lane has waited for others, over all its attempts: a failed attempt must not restart the wait. */
-export class Looks {
-  /** On the monotonic clock. */
-  lastMs = -Infinity;
+export class Waits {
+  /** When we last looked, on the monotonic clock. */
+  lookedMs = -Infinity;
   /** By the token of their claims. */
   readonly waitedMs = new Map<string, number>();
   /** Members known to have left: the ledger's end then, and how long we had waited for them. */
@@ -90,17 +90,17 @@ export class Looks {
 }
 
 /** One step: fences a claimant whose time is over, or waits. */
-async function madeWay(parts: LaneParts, writer: LaneWriter, looks: Looks, isWanted: () => boolean): Promise<void> {
+async function fenceOrWait(parts: LaneParts, writer: LaneWriter, waits: Waits, isWanted: () => boolean): Promise<void> {
   const { clock, isConfirmed, processId } = parts;
   // Time during which this process was frozen does not count as waiting.
-  const passedMs = Math.min(clock.monotonicMs() - looks.lastMs, LOOK_MS_MAX);
-  looks.lastMs = clock.monotonicMs();
+  const passedMs = Math.min(clock.monotonicMs() - waits.lookedMs, LOOK_MS_MAX);
+  waits.lookedMs = clock.monotonicMs();
   const asked = mayWrite(parts, writer).map(async (claimant) => {
-    const waitedMs = (looks.waitedMs.get(claimant.token) ?? -passedMs) + passedMs;
-    looks.waitedMs.set(claimant.token, waitedMs);
+    const waitedMs = (waits.waitedMs.get(claimant.token) ?? -passedMs) + passedMs;
+    waits.waitedMs.set(claimant.token, waitedMs);
     const mayRelease =
       claimant.processId !== processId &&
-      ((await mayBeMember(parts, claimant)) || (await mayHaveReleased(parts, claimant, looks)));
+      ((await mayBeMember(parts, claimant)) || (await mayHaveReleased(parts, claimant, waits)));
     return { claimant, isWaitedFor: mayRelease && waitedMs < patienceMs(parts) };
   });
   for (const { claimant, isWaitedFor } of await Promise.all(asked)) {
@@ -124,11 +124,11 @@ async function mayBeMember({ isMember }: LaneParts, { processId }: Claimant): Pr
   return !isGone;
 }
 
-/** Whether a member that left may have released the lane: a release in order comes first, and we may not have read it yet. */
-async function mayHaveReleased(parts: LaneParts, { token }: Claimant, looks: Looks): Promise<boolean> {
+/** Whether a member that left may have released the lane: an orderly release comes first, and we may not have read it yet. */
+async function mayHaveReleased(parts: LaneParts, { token }: Claimant, waits: Waits): Promise<boolean> {
   const { lane, offsets, reader, topics } = parts;
-  const waitedMs = looks.waitedMs.get(token) ?? 0;
-  let left = looks.left.get(token);
+  const waitedMs = waits.waitedMs.get(token) ?? 0;
+  let left = waits.left.get(token);
   if (left === undefined) {
     let ledgerEnd = 0n;
     const answered = offsets.highWatermarks(topics.ledger).then(
@@ -137,17 +137,17 @@ async function mayHaveReleased(parts: LaneParts, { token }: Claimant, looks: Loo
     );
     await settledWithin(answered, ASKED_MS_MAX);
     left = { ledgerEnd, waitedMs };
-    looks.left.set(token, left);
+    waits.left.set(token, left);
   }
   return reader.position(lane) < left.ledgerEnd && waitedMs - left.waitedMs < RELEASE_READ_MS_MAX;
 }
 
-/** How long to wait for a live member: it may hear later than we do that it lost the lane, and its last commit may take long. */
+/** How long to wait for a live member: it may learn later than we do that it lost the lane, and its last commit may take long. */
 function patienceMs(parts: LaneParts): number {
   return parts.sessionTimeoutMs + drainMsMax(parts) + COMMIT_DEADLINE_MS;
 }
 
-/** @returns the claims made between our last look and our record, and the ids fenced before our record */
+/** Claims the lane. @returns the claims made between our last look and our record, and the ids fenced before our record */
 async function take(
   parts: LaneParts,
   writer: LaneWriter,
@@ -158,13 +158,15 @@ async function take(
   // `seen` is handled below; until then the commit may fail first.
   seen.catch(() => undefined);
   const fenced = new Set(committer.fenced());
-  const over = index.claims(lane).filter(({ isFenced, transactionalId }) => isFenced || fenced.has(transactionalId));
-  const owner = { token, processId, atMs: clock.nowMs(), barren: barrenBefore(parts) };
+  const voidClaims = index
+    .claims(lane)
+    .filter(({ isFenced, transactionalId }) => isFenced || fenced.has(transactionalId));
+  const owner = { token, processId, atMs: clock.nowMs(), barren: barrenOwners(parts) };
   const schemas = [...schemaRecords()].filter(([key]) => index.value(lane, key) === undefined);
   await writer.own(
-    { ...owner, fencedCallUntilMs: fencedCallUntilMs(parts, over) },
+    { ...owner, fencedCallUntilMs: fencedCallUntilMs(parts, voidClaims) },
     new Map(schemas),
-    over.map(({ transactionalId }) => transactionalId),
+    voidClaims.map(({ transactionalId }) => transactionalId),
   );
   return { token, between: await seenUnlessSuperseded(parts, seen), fenced };
 }
@@ -201,20 +203,20 @@ function mayWrite({ committer, index, lane }: LaneParts, writer: LaneWriter): Cl
 
 async function fence(parts: LaneParts, { processId, transactionalId }: Claimant): Promise<void> {
   const { committer, groupId, lane, log } = parts;
-  const named = { lane, transactionalId };
+  const fields = { lane, transactionalId };
   if (!transactionalId.startsWith(idPrefixOf(groupId)))
-    log.error({ event: 'lane-of-another-group', ...named }, 'fencing the previous owner, a process of another group');
+    log.error({ event: 'lane-of-another-group', ...fields }, 'fencing the previous owner, a process of another group');
   else if (processId !== parts.processId)
-    log.warn({ event: 'owner-fenced', ...named }, 'fencing the previous owner: we have read no release from it');
+    log.warn({ event: 'owner-fenced', ...fields }, 'fencing the previous owner: we have read no release from it');
   await committer.fence(transactionalId);
 }
 
-/** An owner that fenced itself began no call after that. Its predecessor's time still counts: the owner may have been brief. */
+/** An owner that fenced itself began no call after that. Its predecessor's time still counts: that owner may have been brief. */
 function fencedCallUntilMs(
   { clock, index, lane, processId, sessionTimeoutMs }: LaneParts,
-  over: readonly Claim[],
+  voidClaims: readonly Claim[],
 ): number {
-  const isFencedUnaware = over.some((claim) => !claim.isFenced && claim.processId !== processId);
+  const isFencedUnaware = voidClaims.some((claim) => !claim.isFenced && claim.processId !== processId);
   return isFencedUnaware ? clock.nowMs() + sessionTimeoutMs : (index.owner(lane)?.fencedCallUntilMs ?? 0);
 }
 
@@ -222,8 +224,8 @@ function isReleased({ index, lane }: LaneParts, owner: OwnerRecord): boolean {
   return !index.claims(lane).some(({ token }) => token === owner.token);
 }
 
-/** Records that the index does not show yet can put this off by one, which does no harm. */
-function barrenBefore(parts: LaneParts): number {
+/** Off by one if the index does not show the latest records yet, which does no harm. */
+function barrenOwners(parts: LaneParts): number {
   const { index, lane } = parts;
   const last = index.owner(lane);
   if (last === undefined || index.position(lane)?.token === last.token) return 0;

@@ -39,7 +39,7 @@ export interface LaneParts extends LaneSettings {
   readonly offsets: Pick<TopicOffsets, 'startOf' | 'written' | 'highWatermarks'>;
   /** Whether the process is a member of the group, as Kafka knows it. */
   readonly isMember: (processId: string) => Promise<boolean>;
-  /** Id of the topic that the index was made from; null: brokers do not know ids. */
+  /** Id of the topic that the index was built from; null: the brokers have no topic ids. */
   readonly ledgerTopicId: () => string | null;
   /** The last heartbeat that the group confirmed was sent less than the session timeout ago. */
   readonly isConfirmed: () => boolean;

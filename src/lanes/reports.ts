@@ -17,6 +17,6 @@ export interface LaneReports {
   failed(lane: number, where: string, error: unknown): void;
   committed(): void;
   laneLost(reason: LaneLoss): void;
-  /** Kafka delivered messages again that the lane has had; it skipped them. */
+  /** Kafka redelivered messages that the lane already had; the lane skipped them. */
   redelivered(messages: number): void;
 }

@@ -1,15 +1,15 @@
 /**
- * Decides when a lane that finds nothing to commit may rest: once it has tried every input and every due entry. If one filling has
- * no time for all, several share the work: inputs take turns, and due entries continue where the last filling ended.
+ * Decides when a lane that finds nothing to commit may rest: once it has tried every input and every due entry. If one fill has no
+ * time for all, several share the work: inputs take turns, and due entries continue where the last fill ended.
  */
 import type { LaneTransaction } from './transaction.ts';
 
 export class Resting {
   readonly #inputs: number;
-  /** Fillings in a row that led to nothing. */
-  #fillings = 0;
-  /** Whether all due entries were tried in these fillings. */
-  #wereDueAsked = false;
+  /** Fills in a row that handled nothing. */
+  #emptyFills = 0;
+  /** Whether these fills tried all due entries. */
+  #wereDueTried = false;
 
   /** @param inputs how many take turns */
   constructor(inputs: number) {
@@ -18,20 +18,20 @@ export class Resting {
 
   /** Something happened or was committed: the lane must try everything again. */
   begin(): void {
-    this.#fillings = 0;
-    this.#wereDueAsked = false;
+    this.#emptyFills = 0;
+    this.#wereDueTried = false;
   }
 
-  /** The last of the due entries was tried. */
-  dueAsked(): void {
-    this.#wereDueAsked = true;
+  /** The lane has tried the last of the due entries. */
+  triedAllDue(): void {
+    this.#wereDueTried = true;
   }
 
-  /** @returns whether the lane rests after this filling, which made no record */
+  /** @returns whether the lane rests after this fill, which made no record */
   isOver(filled: Pick<LaneTransaction, 'isCutShort' | 'isUntouched'>): boolean {
-    this.#fillings = filled.isUntouched() ? this.#fillings + 1 : 0;
-    const wereAllAsked = this.#wereDueAsked && this.#fillings >= this.#inputs;
-    const isOver = !filled.isCutShort() || (filled.isUntouched() && wereAllAsked);
+    this.#emptyFills = filled.isUntouched() ? this.#emptyFills + 1 : 0;
+    const wereAllTried = this.#wereDueTried && this.#emptyFills >= this.#inputs;
+    const isOver = !filled.isCutShort() || (filled.isUntouched() && wereAllTried);
     if (isOver) this.begin();
     return isOver;
   }

@@ -1,6 +1,6 @@
 /**
- * The open lane's owner forgets: it writes tombstones for entries that were done LEDGER_RETENTION ago and for transactions at rest
- * as long, a bounded number with each ordinary transaction. UNKNOWN results are never forgotten.
+ * An open lane forgets old records: its ordinary transactions carry tombstones, a bounded number each, for entries done
+ * LEDGER_RETENTION ago and for transactions that have been at rest long enough. UNKNOWN results are never forgotten.
  *
  * A forgotten key cannot be recovered, and a copy of its command would be paid again. So we never trust a single clock. A row's
  * time is the later of its writer's clock and the broker's (lane-store.ts). Now is the earlier of our wall clock and the latest
@@ -8,7 +8,7 @@
  *
  * A key is also kept while a copy that was published in time may still wait for admission (admitted-time.ts).
  *
- * The index may lag behind the lane's commits: records that memory knows more of stay.
+ * The index may lag behind the lane's commits: a record stays if memory may hold a newer version.
  */
 import type { LedgerTimes } from '../store/ledger-index.ts';
 import type { AdmittedTime } from './admitted-time.ts';
@@ -23,8 +23,8 @@ const TOMBSTONES_MAX = 500;
 /** Interval between looks while nothing is old enough; for a short retention, a tenth of that. */
 const LOOK_MS_MAX = 60_000;
 const LOOKS_PER_RETENTION = 10;
-/** Interval while there is more: by then the index has usually dropped the forgotten keys. That makes 2,500 keys a second. */
-const LOOK_ON_MS = 200;
+/** Interval while there is more: by then the index has usually dropped the forgotten keys. That allows 2,500 keys a second. */
+const LOOK_FOR_MORE_MS = 200;
 /** Interval while a copy that waits may still need an old key. */
 const LOOK_ADMITTED_MS = 1_000;
 
@@ -52,8 +52,8 @@ export class Retention {
       const before = this.#before(nowMs, Math.min(nowMs, this.#admitted.upToMs()));
       const keys = index.expired(lane, before, TOMBSTONES_MAX);
       for (const key of keys) if (!this.#memory.isAhead(key)) transaction.forget(key);
-      const isWaiting = keys.length === 0;
-      this.#lookAfter(isWaiting ? LOOK_ADMITTED_MS : keys.length < TOMBSTONES_MAX ? this.#lookMs : LOOK_ON_MS);
+      if (keys.length === 0) this.#lookAfter(LOOK_ADMITTED_MS);
+      else this.#lookAfter(keys.length < TOMBSTONES_MAX ? this.#lookMs : LOOK_FOR_MORE_MS);
     } else {
       // An idle lane learns the broker's time only from a record of its own.
       if (this.#isAnyOld(wallMs)) transaction.want();

@@ -1,20 +1,18 @@
 /**
- * Whether this process stands aside. A member that the payment service does not serve announces that at each join of the
- * group. It is given lanes only where all members announce it (`assigner.ts`): when credentials are revoked for all, no
- * lane moves.
+ * Whether this process stands aside. A member that the payment service does not serve announces that each time it joins the
+ * group. It gets lanes only if all members announce it (`assigner.ts`): when credentials are revoked for all, no lane moves.
  *
  *   with lanes -> its settings have been refused for a minute: it rejoins and announces that -> aside, others have the lanes
  *   aside -> a check of the service succeeds: it rejoins -> with lanes
  *
- * A process that was never served announces it from its first join. At a join that others start, a member announces its present
- * state. An outage must have lasted, because it hits all members, and they notice its pauses at different times.
+ * A process that was never served announces it from its first join. When others make the group rejoin, a member announces its
+ * present state. An outage counts only after OUTAGE_MS_MIN: it hits all members, and they notice its pauses at different times.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Unserved } from '../api/types.ts';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { MemberStanding } from '../consumers/member-note.ts';
 
-/** A shorter outage is not announced. */
 const OUTAGE_MS_MIN = 30_000;
 /** What lasts this long will not pass by itself: the member rejoins. */
 const LASTING_MS = 60_000;

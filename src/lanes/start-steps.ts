@@ -21,7 +21,7 @@ export interface StartStep {
   readonly what: string;
   /** Name of the log lines while nobody answers. */
   readonly event: 'kafka-not-answering' | 'registry-not-answering';
-  /** It may take long without a fault: only failures are logged. */
+  /** True if it may take long without a fault; then only failures are logged. */
   readonly mayLast?: boolean;
   /** Why a try failed; null: no retry can help. */
   readonly inWords: (error: unknown) => string | null;
@@ -43,7 +43,7 @@ export type StepOutcome<Value> = { readonly kind: 'done'; readonly value: Value 
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 10_000;
 /** A try that lasts this long is logged: with an answer it would end much sooner. */
-const LASTS_MS = 10_000;
+const SLOW_MS = 10_000;
 
 interface UnderWay {
   readonly step: StartStep;
@@ -89,13 +89,13 @@ export class StartSteps {
   async run<Value>(step: StartStep, attempt: () => Promise<Value>): Promise<StepOutcome<Value>> {
     const underWay = { step, beganMs: this.#clock.monotonicMs(), failedTries: 0, problem: null, isLogged: false };
     this.#underWay = underWay;
-    const lasting = setInterval(() => this.#lasts(), LASTS_MS);
+    const slowLog = setInterval(() => this.#logSlow(), SLOW_MS);
     try {
       for (let pauseMs = PAUSE_MS_MIN; !this.#isEnded; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
         try {
           const done = attempt().then((value): StepOutcome<Value> => ({ kind: 'done', value }));
           const outcome = await Promise.race([done, this.#ended.promise]);
-          if (outcome.kind === 'done') this.#goesOn(underWay);
+          if (outcome.kind === 'done') this.#logDone(underWay);
           return outcome;
         } catch (error) {
           if (step.inWords(error) === null) throw error;
@@ -105,7 +105,7 @@ export class StartSteps {
       }
       return { kind: 'ended' };
     } finally {
-      clearInterval(lasting);
+      clearInterval(slowLog);
       this.#underWay = null;
     }
   }
@@ -118,7 +118,7 @@ export class StartSteps {
     this.#logWait(this.#underWay);
   }
 
-  #lasts(): void {
+  #logSlow(): void {
     if (this.#underWay !== null && this.#underWay.step.mayLast !== true) this.#logWait(this.#underWay);
   }
 
@@ -129,18 +129,18 @@ export class StartSteps {
     if (repeated === null) return;
     underWay.isLogged = true;
     const waitedMs = Math.round(this.#clock.monotonicMs() - underWay.beganMs);
-    const said = { event: step.event, whom: step.whom, step: step.what, problem, waitedMs, failedTries };
-    this.#log.warn({ ...said, ...(repeated > 0 && { repeated }) });
+    const fields = { event: step.event, whom: step.whom, step: step.what, problem, waitedMs, failedTries };
+    this.#log.warn({ ...fields, ...(repeated > 0 && { repeated }) });
   }
 
-  #goesOn({ beganMs, failedTries, isLogged, step }: UnderWay): void {
+  #logDone({ beganMs, failedTries, isLogged, step }: UnderWay): void {
     if (!isLogged) return;
     const waitedMs = Math.round(this.#clock.monotonicMs() - beganMs);
     this.#log.info({ event: 'start-goes-on', step: step.what, waitedMs, failedTries });
   }
 }
 
-/** A step that needs an answer from Kafka. It rejects with refusals, and with errors that `isLasting` names. */
+/** A step that needs an answer from Kafka. Only Kafka's refusals, and errors that `isLasting` accepts, end its retries. */
 export function kafkaStep(
   settings: Pick<KafkaSettings, 'KAFKA_BROKERS'>,
   what: string,

@@ -21,7 +21,7 @@ export interface InputHandler<Item extends { readonly kind: string }, Stop, At e
   setAside(transaction: LaneTransaction, place: At, message: InputMessage, aside: Aside): void;
 }
 
-/** An inbox, and where it stands. */
+/** An inbox and its place: topic and lane. */
 export interface Input<Item extends { readonly kind: string }, At extends Place = Place> {
   readonly place: At;
   readonly inbox: Inbox<Item>;
@@ -47,7 +47,7 @@ export function takeFrom<Item extends { readonly kind: string }, Stop, At extend
   const { lane, topic } = place;
   for (let count = 0; count < ITEMS_MAX; count += 1) {
     const message = inbox.head();
-    // Checked before `mayTake`: an empty input must not use up the unit that its phase is sure to get.
+    // Checked before `mayTake`: an empty input must not use up the one unit that each phase is guaranteed.
     if (message === undefined || !transaction.mayTake(clock.monotonicMs())) return null;
     const { offset } = message;
     const order = inbox.isUnread() ? (careful?.before(topic, offset) ?? null) : null;
@@ -66,12 +66,12 @@ export function takeFrom<Item extends { readonly kind: string }, Stop, At extend
         try {
           const read = inbox.read();
           if (read === null) {
-            if (inbox.isUnavailable()) careful?.declined(topic, false);
+            if (inbox.isUnavailable()) careful?.postponed(topic, false);
             return null;
           }
           const stop = handler.handle(transaction, read.item);
           if (stop === null) break;
-          careful?.declined(topic, true);
+          careful?.postponed(topic, true);
           return stop;
         } catch (error) {
           reports.failed(lane, handler.name, error);

@@ -44,7 +44,7 @@ export class Timers {
     this.due.clear();
   }
 
-  /** From here on, changes of the wall clock do not matter. */
+  /** Uses only the monotonic clock, so changes of the wall clock do not matter from here on. */
   #arm(key: string, atMonotonicMs: number): void {
     const waitMs = atMonotonicMs - this.#clock.monotonicMs();
     if (waitMs > 0) {

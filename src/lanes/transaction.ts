@@ -1,5 +1,5 @@
 /**
- * One transaction of a lane in the making: what to write, and what to do once it is committed.
+ * A lane's transaction while it is being built: what to write, and what to do once it is committed.
  *
  * It is filled unit by unit: a unit is what one message, answer, due entry or submission leads to. Between units the lane asks
  * whether it is full, and each partition's batch is measured as it will be written. A unit may begin while every partition is below
@@ -37,7 +37,7 @@ export interface TransactionOptions {
   readonly ledgerTopic: string;
   /** Topics whose batches may have COMMAND_BATCH_BYTES_MAX bytes; all others may have CARRIER_BYTES_MAX. */
   readonly inputTopics: ReadonlySet<string>;
-  /** Infinity; fewer for a lane that must find the message at which it is lost. */
+  /** Infinity, except for a lane that must find the message at which it is lost. */
   readonly unitsMax: number;
 }
 
@@ -92,13 +92,13 @@ export class LaneTransaction {
     return this.#isFull || this.#units >= this.#options.unitsMax;
   }
 
-  /** Begins the phase of the events, the due entries or the inputs. Each filling has all three; each takes at least one unit. */
+  /** Begins the phase of the events, the due entries or the inputs. Each fill has all three; each takes at least one unit. */
   beginPhase(untilMonotonicMs: number): void {
     this.#phaseUntilMs = untilMonotonicMs;
     this.#isPhaseNew = true;
   }
 
-  /** Asked before each unit. If false, the rest waits for the next filling, of this transaction or of the next one. */
+  /** Asked before each unit. If false, the rest waits for the next fill, of this transaction or of the next one. */
   mayTake(monotonicMs: number): boolean {
     if (this.isFull()) return false;
     const mayTake = this.#isPhaseNew || monotonicMs < this.#phaseUntilMs;

@@ -21,7 +21,7 @@ export type LaneLoss =
   /** Our own code failed: a bug. */
   | 'own-failure';
 
-/** Losses with less time than this between them are one trouble. */
+/** Losses with less time than this between them belong to one trouble. */
 const TROUBLE_MS = 60_000;
 /** A commit that fails this soon after the previous failure probably has the same cause. */
 const SAME_CAUSE_MS = 10_000;

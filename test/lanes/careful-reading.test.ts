@@ -42,7 +42,7 @@ test('once careful reading is over, the messages of all topics are read as they 
 test('a message that must wait for what is not its fault gives its turn away, and its mark is cleared', () => {
   const careful = new CarefulReading(null);
   careful.before('one', 5n);
-  careful.declined('one', true);
+  careful.postponed('one', true);
   expect(careful.isMarkStale()).toBe(true);
   careful.markCleared();
   expect(careful.isMarkStale()).toBe(false);
@@ -97,6 +97,6 @@ test('messages that were not read count for nothing: careful reading goes on', (
   const careful = new CarefulReading(null);
   for (let asked = 0; asked < MESSAGES_MAX; asked += 1) {
     expect(careful.before('one', 5n).kind).toBe('mark');
-    careful.declined('one', false);
+    careful.postponed('one', false);
   }
 });

@@ -37,8 +37,8 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a taker that was called off goes on',
-    find: 'while (isWanted() && mayWrite(parts, writer).length > 0) await madeWay(parts, writer, looks, isWanted);',
-    replace: 'while (mayWrite(parts, writer).length > 0) await madeWay(parts, writer, looks, () => true);',
+    find: 'while (isWanted() && mayWrite(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, isWanted);',
+    replace: 'while (mayWrite(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, () => true);',
     isToldDirectly: true,
   },
   {
@@ -67,7 +67,7 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a member that left in order is fenced before its release is read',
-    find: ' || (await mayHaveReleased(parts, claimant, looks))',
+    find: ' || (await mayHaveReleased(parts, claimant, waits))',
     replace: '',
     isToldDirectly: true,
   },
@@ -79,8 +79,8 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the time of a frozen process counts as waited for a release',
-    find: 'Math.min(clock.monotonicMs() - looks.lastMs, LOOK_MS_MAX)',
-    replace: 'clock.monotonicMs() - looks.lastMs',
+    find: 'Math.min(clock.monotonicMs() - waits.lookedMs, LOOK_MS_MAX)',
+    replace: 'clock.monotonicMs() - waits.lookedMs',
     isToldDirectly: true,
   },
   {
