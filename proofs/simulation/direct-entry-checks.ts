@@ -9,7 +9,7 @@ import type { Entry } from '../../src/ledger/entry.ts';
 import { ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { decideByOperator } from '../../src/ledger/operator.ts';
 import { planOf } from '../../src/ledger/plan.ts';
-import { QUOTES_ANEW_MAX, quoteAgainOf } from '../../src/ledger/quote-again.ts';
+import { REQUOTES_MAX, quoteAgainOf } from '../../src/ledger/quote-again.ts';
 import { verdictOf } from '../../src/ledger/verdict.ts';
 import { takenUp } from '../../src/ledger/wrong-clocks.ts';
 import { aPolicy, aTransaction, doneWith, doubtful, entryAt, inDoubt } from '../../test/ledger/entries.ts';
@@ -61,7 +61,7 @@ function quoteRanOut(): Entry {
     receivingAmount: null,
     receivingCurrencyCode: null,
   };
-  return { ...entryAt('create-quote'), immediate: true, step: 'EXECUTE', quoted, quotesRunOut: QUOTES_ANEW_MAX };
+  return { ...entryAt('create-quote'), immediate: true, step: 'EXECUTE', quoted, quotesRunOut: REQUOTES_MAX };
 }
 
 const retry = {

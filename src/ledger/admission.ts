@@ -16,7 +16,7 @@ export interface Arrival {
   readonly commandType: CommandType;
   readonly fingerprint: string;
   readonly commandId: string | null;
-  /** Its first place, if it was moved. By its own headers, which can lie. */
+  /** Where it was first published: if it was moved, according to its own headers, which can lie. */
   readonly origin: Origin;
   /** Its present place. */
   readonly place: Origin;
@@ -38,7 +38,7 @@ export type Admission =
   | { kind: 'conflict'; result: CommandResult }
   /** Ends without a call. */
   | { kind: 'finish'; entry: UnphasedEntry; result: CommandResult }
-  /** To be called: `intentOf` makes the entry's first phase. */
+  /** Needs a call: `intentOf` gives the entry its first phase. */
   | { kind: 'call'; entry: UnphasedEntry };
 
 export function admit(arrival: Arrival, known: Entry | undefined, nowMs: number, policy: LedgerPolicy): Admission {
@@ -56,27 +56,19 @@ export function admit(arrival: Arrival, known: Entry | undefined, nowMs: number,
   }
   switch (content.kind) {
     case 'unreadable':
-      return { kind: 'finish', entry: entry, result: unreadableResult(entry, content.problem, nowMs) };
+      return { kind: 'finish', entry, result: unreadableResult(entry, content.problem, nowMs) };
     case 'invalid':
-      return { kind: 'finish', entry: entry, result: invalidResult(entry, content.problems, nowMs) };
+      return { kind: 'finish', entry, result: invalidResult(entry, content.problems, nowMs) };
     case 'valid':
       if (nowMs >= arrival.deadlineMs) {
-        return {
-          kind: 'finish',
-          entry: entry,
-          result: expiredResult(
-            entry,
-            `its time limit (${timeLimitInWords(entry)}) passed before anything was sent`,
-            'PROCESSOR',
-            nowMs,
-          ),
-        };
+        const reason = `its time limit (${timeLimitInWords(entry)}) passed before anything was sent`;
+        return { kind: 'finish', entry, result: expiredResult(entry, reason, 'PROCESSOR', nowMs) };
       }
       return { kind: 'call', entry };
   }
 }
 
-/** The entry with the intent of its first call. */
+/** The entry with the intent of its next call. */
 export function intentOf(
   entry: UnphasedEntry,
   attempt: { attemptId: string; processId: string; nowMs: number },

@@ -8,8 +8,8 @@ const LAST_TRY_MS = 1_000;
 const LONGEST_WAIT_MS = 15_000;
 
 /**
- * Exponential, times a factor from 0.5 to 1.5 that depends on the key. Commands that failed together do not come back together. The
- * same entry always gets the same wait.
+ * Exponential, times a factor from 0.5 to 1.5 that depends on the key, so that commands that failed together do not retry together.
+ * The same entry always gets the same wait.
  * @param waits number of earlier waits
  */
 export function backOffMs(key: string, waits: number): number {

@@ -4,13 +4,14 @@
  * Each event belongs to one phase. An event that does not fit the phase (such as an answer to an outdated attempt) changes
  * nothing. This file enforces invariants I1, I2, I3, I5 and I10.
  */
+import { intentOf } from './admission.ts';
 import { tryAgainAtMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import { COPIES_MAX, NO_CALLS, proofOf, type Entry } from './entry.ts';
-import { otherThanAsked, quotedOf, shownOtherwise } from './found-payment.ts';
+import { mismatchedSubject, mismatchWarnings, quotedOf } from './found-payment.ts';
 import { OPERATIONS } from './operations.ts';
 import { planOf } from './plan.ts';
-import { quotedAnew } from './quote-again.ts';
+import { requoted } from './quote-again.ts';
 import { acceptedResult, expiredResult, failedResult, refusedResult, unknownResult } from './result-record.ts';
 import { lookedUp } from './settle-by-look-up.ts';
 import { lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
@@ -60,10 +61,10 @@ function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
   const plan = planOf(entry, event.nowMs, policy);
   switch (plan.kind) {
     case 'call':
-      return next(called(entry, event, policy));
+      return next(intentOf(entry, event, policy));
     case 'quote-again': {
-      const anew = quotedAnew(entry, plan, event.nowMs);
-      return next(plan.pauseMs === 0 ? called(anew, event, policy) : anew);
+      const again = requoted(entry, plan, event.nowMs);
+      return next(plan.pauseMs === 0 ? intentOf(again, event, policy) : again);
     }
     case 'expire': {
       const ended = 'quotesRunOut' in plan ? { ...entry, quotesRunOut: plan.quotesRunOut } : entry;
@@ -74,9 +75,9 @@ function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
       const refusal = entry.phase.state === 'DOUBTFUL' ? entry.phase.refusal : null;
       const { endedMs } = plan;
       // An earlier proof no longer counts: it must be established again.
-      const asked = { firstSentMs: entry.firstSentMs ?? event.nowMs, lastEndedMs: endedMs, unexecuted: null };
+      const unproven = { firstSentMs: entry.firstSentMs ?? event.nowMs, lastEndedMs: endedMs, unexecuted: null };
       const settleAtMs = Math.max(event.nowMs, lookUpFromMs(endedMs, policy));
-      return next(doubtful({ ...entry, ...asked }, reason, settleAtMs, refusal));
+      return next(doubtful({ ...entry, ...unproven }, reason, settleAtMs, refusal));
     }
     case 'look-up':
       return { kind: 'look-up', query: plan.query };
@@ -85,24 +86,16 @@ function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy:
   }
 }
 
-function called(entry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy: LedgerPolicy): Entry {
-  const { attemptId, nowMs, processId } = event;
-  return {
-    ...entry,
-    phase: { state: 'INTENT', attemptId, processId, atMs: nowMs, timeoutMs: policy.apiTimeoutMs },
-  };
-}
-
 function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }>, policy: LedgerPolicy): Decision {
   const { phase } = entry;
   if (phase.state !== 'INTENT' || phase.attemptId !== event.attemptId) return UNCHANGED;
   const settlement = settlementOf(entry, policy);
-  // If nothing else could settle it, an operator's word ends the doubt.
+  // Where nothing else can settle a doubt, an operator's word does.
   const proof = proofOf(entry);
   const isDecided = settlement === 'NONE' && proof?.by === 'OPERATOR';
   const isLookedUp = OPERATIONS[operationOf(entry)].lookUp !== null;
   const isConflict = event.reading.kind === 'conflict';
-  // A proxy, not the service, may have deferred an earlier call. The service may have taken that call, and say so now.
+  // A proxy, not the service, may have deferred an earlier call. If the service took that call, it may say so only now.
   const isRepeated =
     entry.turnedAway > 0 &&
     (isConflict ? isLookedUp || settlement === 'SAME_KEY' : isLookedUp && settlement === 'LOOK_UP');
@@ -121,7 +114,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   const sent = { ...entry, attempts: entry.attempts + 1 };
   switch (verdict.kind) {
     case 'accepted': {
-      const other = otherThanAsked(entry, verdict);
+      const other = mismatchedSubject(entry, verdict);
       if (other === null) return accepted(sent, verdict, phase.atMs, nowMs);
       return doubt(entry, `HTTP ${verdict.httpStatus}, but the answer is about another ${other}`, call, policy);
     }
@@ -175,7 +168,7 @@ function accepted(
 ): Decision {
   const seen: Seen = { quote: verdict.quote, transaction: verdict.transaction };
   if (entry.step !== 'CREATE') {
-    const warnings = [...verdict.warnings, ...shownOtherwise(entry, verdict)];
+    const warnings = [...verdict.warnings, ...mismatchWarnings(entry, verdict)];
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
   }
   const { quote } = verdict;

@@ -3,7 +3,7 @@ import { COMMAND_TYPES, OUTCOME_NAMES } from 'payment-processor-contract/command
 import type { Entry, Phase, Step, Unexecuted } from './entry.ts';
 import { InternalRecord, LedgerFormatError, VALUE_CLASS, type ValueClass } from './ledger-value.ts';
 
-/** One of the phases is present. A new phase of a later release would be one more field. */
+/** Exactly one phase is set. A phase that a later release adds is one more field. */
 type EntryRecord = Omit<Entry, 'phase' | 'unexecuted'> & {
   readonly unexecuted: { readonly by: string; readonly attempts: number; readonly revision?: number | null } | null;
   readonly intent?: PhaseIn<'INTENT'> | null;

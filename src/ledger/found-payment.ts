@@ -6,7 +6,7 @@ import { keptFields } from './kept-fields.ts';
 import { OPERATIONS } from './operations.ts';
 import { operationOf } from './settlement.ts';
 
-/** @returns names of the fields that differ; none: nothing speaks against it */
+/** @returns names of the fields that differ; none: no field contradicts it */
 export function differencesFrom(entry: Entry, transaction: Transaction): string[] {
   const lookUp = OPERATIONS[operationOf(entry)].lookUp;
   const { quoted } = entry;
@@ -23,8 +23,8 @@ export function differencesFrom(entry: Entry, transaction: Transaction): string[
   ]);
 }
 
-/** @returns what the answer is about if that is not the subject of the call; null: it is, as far as the answer shows */
-export function otherThanAsked(
+/** @returns which id in the answer contradicts the subject of the call; null: none does */
+export function mismatchedSubject(
   entry: Entry,
   { quote, transaction }: { quote: Quote | null; transaction: Transaction | null },
 ): 'quote' | 'transaction' | null {
@@ -35,8 +35,8 @@ export function otherThanAsked(
   return transaction !== null && transaction.id !== asked.transactionId ? 'transaction' : null;
 }
 
-/** @returns warnings about fields that the answer shows differently from the command */
-export function shownOtherwise(
+/** @returns warnings about fields that differ between the answer and the command */
+export function mismatchWarnings(
   entry: Entry,
   { quote, transaction }: { quote: Quote | null; transaction: Transaction | null },
 ): string[] {

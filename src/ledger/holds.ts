@@ -1,8 +1,8 @@
 /**
- * Operators' holds: which command types may begin no call, since when, until when, and who said why. Pure.
+ * Operators' holds: which command types may begin no call, from when until when, who ordered that and why. Pure.
  *
- * An order is in each partition of its topic, as JSON, so that it needs no registry; the last one on a type counts. Each lane keeps
- * the orders of its partition in one record of its ledger.
+ * An order goes to every partition of its topic, as JSON, so that it needs no registry. The last order on a type counts. Each lane
+ * keeps the holds of its partition in one record of its ledger.
  */
 import { z } from 'zod';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
@@ -46,12 +46,12 @@ export const ORDER_TEXT_MAX = 2_000;
 const TYPES_MAX = 100;
 const text = z.string().min(1).max(ORDER_TEXT_MAX);
 const instant = z.string().refine((given) => instantMs(given) !== null, 'is not ISO 8601 with a zone');
-const what = { operator: text, reason: text, until: instant.nullable().default(null), at: instant };
+const common = { operator: text, reason: text, until: instant.nullable().default(null), at: instant };
 
-/** Ignores fields of a newer release: if they narrow a hold, everything is held. */
+/** Ignores fields of a newer release: where they would narrow a hold, it holds more than was meant, which is safe. */
 export const holdOrder: z.ZodType<HoldOrder> = z.discriminatedUnion('action', [
-  z.object({ action: z.literal('HOLD'), commandTypes: z.array(z.enum(COMMAND_TYPES)).max(TYPES_MAX), ...what }),
-  z.object({ action: z.literal('RELEASE'), commandTypes: z.array(text).max(TYPES_MAX), ...what }),
+  z.object({ action: z.literal('HOLD'), commandTypes: z.array(z.enum(COMMAND_TYPES)).max(TYPES_MAX), ...common }),
+  z.object({ action: z.literal('RELEASE'), commandTypes: z.array(text).max(TYPES_MAX), ...common }),
 ]);
 
 const records = new InternalRecord<HoldsRecord>('LaneHolds');
@@ -61,32 +61,32 @@ export function typesOf({ commandTypes }: Pick<HoldOrder, 'commandTypes'>): read
 }
 
 /** An order on all types also covers types of another release in the record. */
-function isOn({ commandTypes }: HoldOrder, type: string): boolean {
+function covers({ commandTypes }: HoldOrder, type: string): boolean {
   return commandTypes.length === 0 || commandTypes.includes(type);
 }
 
 export function withOrder({ holds }: HoldsRecord, order: HoldOrder, orderOffset: bigint): HoldsRecord {
   const types = typesOf(order);
-  const others = Object.entries(holds).filter(([type]) => !isOn(order, type));
+  const others = Object.entries(holds).filter(([type]) => !covers(order, type));
   const { action, at, operator, reason, until } = order;
   const hold: Hold = { offset: String(orderOffset), operator, reason, until, at };
-  const begun = action === 'HOLD' ? types.map((type): [string, Hold] => [type, hold]) : [];
-  return { offset: String(orderOffset), holds: Object.fromEntries([...others, ...begun]) };
+  const added = action === 'HOLD' ? types.map((type): [string, Hold] => [type, hold]) : [];
+  return { offset: String(orderOffset), holds: Object.fromEntries([...others, ...added]) };
 }
 
-/** Whether the order at this offset is in force in the lane, or a later one that does as much. */
+/** Whether the lane has carried out the order at this offset, or a later one with at least the same effect. */
 export function isCarriedOut({ holds, offset: last }: HoldsRecord, order: HoldOrder, orderOffset: bigint): boolean {
-  const isThere = (offset: string | null | undefined): boolean => BigInt(offset ?? -1) >= orderOffset;
+  const isReached = (offset: string | null | undefined): boolean => BigInt(offset ?? -1) >= orderOffset;
   return order.action === 'RELEASE'
-    ? isThere(last) && !Object.keys(holds).some((type) => isOn(order, type))
-    : typesOf(order).every((type) => isThere(holds[type]?.offset) && endMs(holds[type]) >= endMs(order));
+    ? isReached(last) && !Object.keys(holds).some((type) => covers(order, type))
+    : typesOf(order).every((type) => isReached(holds[type]?.offset) && endMs(holds[type]) >= endMs(order));
 }
 
 function endMs(hold: Pick<Hold, 'until'> | undefined): number {
   return instantMs(hold?.until ?? '') ?? Infinity;
 }
 
-/** Whether the hold has not ended by itself. */
+/** Whether the hold has not expired. */
 export function isInForce({ until }: Pick<Hold, 'until'>, nowMs: number): boolean {
   return nowMs < endMs({ until });
 }

@@ -1,5 +1,5 @@
 /**
- * The records of the ledger topic. Partition p is lane p's; ledger-value.ts says what a value is.
+ * The records of the ledger topic. Partition p belongs to lane p. ledger-value.ts describes the format of values.
  *
  *   key             value
  *   c:<key>         the entry of a command
@@ -9,7 +9,7 @@
  *                   fenced, or another owner has fenced it
  *   !position       the next offset of each input topic, the topics' ids, and the number of the owner's commit
  *   !hold           the operators' holds (holds.ts)
- *   !suspect        the message that the owner reads alone, because the lane was lost over and over; or none
+ *   !suspect        the message that the owner reads alone, because the lane keeps being lost; or none
  *   !poll           the progress of the status poller (src/status); only in lane 0
  *   !schema:<id>    a schema of values in the lane (ledger-value.ts)
  */
@@ -60,7 +60,7 @@ export interface PositionRecord {
   /** Next offset to be read, by topic. */
   readonly next: Readonly<Record<string, bigint>>;
   /**
-   * Ids of these topics, and of the ledger itself, by topic: a recreated topic has another id. Empty if brokers do not know ids.
+   * Ids of these topics, and of the ledger itself, by topic: a recreated topic has another id. Empty if the brokers have no ids.
    */
   readonly topicIds: Readonly<Record<string, string>>;
 }
@@ -96,7 +96,7 @@ export function decodeClaim(key: string, value: Buffer): Claim {
   return { ...claims.decode(value), transactionalId: key.slice(CLAIM_PREFIX.length) };
 }
 
-/** @param suspect null: there is none any more */
+/** @param suspect null: clears the mark */
 export function encodeSuspect(suspect: Suspect | null): Buffer {
   return suspects.encode(VALUE_CLASS.kept, 0, { message: suspect });
 }

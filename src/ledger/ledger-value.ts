@@ -10,7 +10,7 @@
  * A reader of Avro needs the writer's schema. So before an owner writes its first value with a schema, it writes the record
  * `!schema:<fingerprint>`. A field that a release adds has a default, so a release reads what an earlier or later one wrote.
  *
- * A value of another format stops the lane: guessing about money is worse than waiting for the right release.
+ * A value in another format stops the lane: guessing about money is worse than waiting for the right release.
  */
 import * as crypto from 'node:crypto';
 import avsc from 'avsc';
@@ -22,13 +22,12 @@ import { readerRecord, writerSchema, type ReaderRecord } from 'payment-processor
 /** A ledger value that this release cannot read; the message says which. */
 export class LedgerFormatError extends Error {}
 
-/** A value with a schema that this process has not met in any ledger. */
+/** A value with a schema that this process has not seen in any lane's ledger. */
 export class UnknownSchemaError extends LedgerFormatError {}
 
 /**
- * UNKNOWN results, never forgotten. Each command type has its own class, so that their number and the oldest can be read
- * from places, without values.
- * The numbers are in stored values: they must not change with the list of commands.
+ * UNKNOWN results, never forgotten. Each command type has its own class, so that places alone, without values, show their number
+ * and the oldest. The numbers are in stored values: they must not change with the list of commands.
  */
 const UNKNOWN_CLASS = {
   'create-quote': 2,
@@ -86,7 +85,7 @@ const TIME_MAX = 2 ** (8 * TIME_BYTES) - 1;
  * @throws LedgerFormatError for a value of a JSON ledger
  */
 export function headOf(value: Buffer): { valueClass: ValueClass; timeMs: number } {
-  if (value[0] === FORMAT_OF_JSON) throw new LedgerFormatError(OF_JSON);
+  if (value[0] === FORMAT_OF_JSON) throw new LedgerFormatError(JSON_LEDGER_PROBLEM);
   const valueClass = classOf(value);
   return { valueClass, timeMs: valueClass === VALUE_CLASS.kept ? 0 : value.readUIntBE(AT.time, TIME_BYTES) };
 }
@@ -117,7 +116,7 @@ function isValueClass(number: number): number is ValueClass {
   return CLASSES.has(number);
 }
 
-const OF_JSON =
+const JSON_LEDGER_PROBLEM =
   'the ledger is in the JSON format of builds before 1.0.0, which this release does not read. Let the build that wrote it finish ' +
   'its admitted commands. Then delete the ledger topic and create it again (`npm run cli -- topics create`), or use another TOPIC_PREFIX';
 
@@ -126,7 +125,7 @@ export const SCHEMA_PREFIX = '!schema:';
 
 /** Schema texts by their fingerprint. A text determines its fingerprint, so all lanes share them and none goes stale. */
 const schemas = new Map<string, string>();
-const own = new Map<string, Buffer>();
+const ownSchemas = new Map<string, Buffer>();
 
 /** @throws Error for bytes that do not fit the schema */
 type Reader = (value: Buffer) => unknown;
@@ -134,19 +133,19 @@ type Reader = (value: Buffer) => unknown;
 /** One of the records of schemas/internal/. */
 export class InternalRecord<Value extends object> {
   readonly #record: ReaderRecord;
-  readonly #isSurveyed: boolean;
+  readonly #isUntrusted: boolean;
   readonly #fingerprint: Buffer;
   readonly #readOwn: Reader;
   readonly #readers = new Map<string, Reader>();
 
-  /** @param isSurveyed not only owners of lanes may write it, so its bytes are bounded before decoding */
-  constructor(name: string, { isSurveyed = false } = {}) {
+  /** @param isUntrusted not only owners of lanes may write it, so its bytes are bounded before decoding */
+  constructor(name: string, { isUntrusted = false } = {}) {
     this.#record = readerRecord(`internal/${name}`, false);
-    this.#isSurveyed = isSurveyed;
+    this.#isUntrusted = isUntrusted;
     const text = JSON.stringify(this.#record.type.schema());
     this.#fingerprint = fingerprintOf(text);
     const value = valueOf(Buffer.from(`${' '.repeat(AT.body)}${text}`), VALUE_CLASS.schema, 0);
-    own.set(SCHEMA_PREFIX + this.#fingerprint.toString('hex'), value);
+    ownSchemas.set(SCHEMA_PREFIX + this.#fingerprint.toString('hex'), value);
     this.#readOwn = this.#readerBy(text);
   }
 
@@ -174,7 +173,7 @@ export class InternalRecord<Value extends object> {
   }
 
   #readerOf(value: Buffer): Reader {
-    if (value[0] === FORMAT_OF_JSON) throw new LedgerFormatError(OF_JSON);
+    if (value[0] === FORMAT_OF_JSON) throw new LedgerFormatError(JSON_LEDGER_PROBLEM);
     if (!hasHead(value))
       throw new LedgerFormatError(
         `the ledger has a record of format ${value[0] ?? 'none'}, and this release reads format ${FORMAT}: run the release that wrote it`,
@@ -199,7 +198,7 @@ export class InternalRecord<Value extends object> {
   /** @throws Error if values of that schema cannot be read as this record */
   #readerBy(text: string): Reader {
     const { type } = this.#record;
-    if (this.#isSurveyed) {
+    if (this.#isUntrusted) {
       const schema = writerSchema([text], this.#record);
       return (value) => schema.read(value.subarray(AT.body));
     }
@@ -210,7 +209,7 @@ export class InternalRecord<Value extends object> {
 
 /** Records of this release's schemas, for an owner whose lane's ledger lacks them. */
 export function schemaRecords(): ReadonlyMap<string, Buffer> {
-  return own;
+  return ownSchemas;
 }
 
 /**
@@ -236,7 +235,7 @@ function valueOf(bytes: Buffer, valueClass: ValueClass, timeMs: number): Buffer 
   return bytes;
 }
 
-/** In six bytes, as values and the store's places have it. A time beyond them is the nearest that they can hold. */
+/** In six bytes, as in values and in the store's places. A time beyond their range becomes the nearest one that fits. */
 export function writeTime(bytes: Buffer, timeMs: number, at: number): void {
   bytes.writeUIntBE(Math.min(Math.max(0, Math.trunc(timeMs)), TIME_MAX), at, TIME_BYTES);
 }

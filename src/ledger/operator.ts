@@ -12,7 +12,7 @@ import { takenUp } from './wrong-clocks.ts';
 export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 
 export interface OperatorOrder extends OperatorDecision {
-  /** `ce_id` of its message; the result names the decision by it. */
+  /** `ce_id` of its message, by which the result names the decision. */
   readonly id: string | null;
 }
 
@@ -79,10 +79,10 @@ function retry(
   // A command that was called keeps the rules that admitted it: INVALID would say that nothing was sent.
   const value = fields !== null && (fields.ok || entry.attempts > 0) ? fields.value : null;
   if (value === null) {
-    const unread = [{ path: '', message: 'could not be read; publish it again under a new key' }];
-    return finish(entry, invalidResult(entry, fields?.ok === false ? fields.problems : unread, nowMs));
+    const unreadable = [{ path: '', message: 'could not be read; publish it again under a new key' }];
+    return finish(entry, invalidResult(entry, fields?.ok === false ? fields.problems : unreadable, nowMs));
   }
-  // Nobody noted when a deferred call was sent; the command's publication is earlier.
+  // The entry does not say when a deferred call was sent. The command was published earlier, so that time is safe.
   const sentMs = entry.firstSentMs ?? (entry.turnedAway > 0 ? entry.origin.timestampMs : null);
   if (sentMs !== null && !isKeyTrusted(sentMs, nowMs, policy)) {
     const instead = outcome === 'UNKNOWN' ? 'decide EXECUTED or NOT_EXECUTED' : 'publish it again under a new key';
@@ -112,7 +112,7 @@ function retry(
 }
 
 function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): CommandResult {
-  const transaction = order.transactionId === null ? null : transactionNamed(order.transactionId);
+  const transaction = order.transactionId === null ? null : transactionWithId(order.transactionId);
   const verdict = {
     kind: 'accepted' as const,
     httpStatus: 0,
@@ -125,7 +125,7 @@ function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): C
 }
 
 /** A transaction of which an operator gave only the id. */
-function transactionNamed(id: string): Transaction {
+function transactionWithId(id: string): Transaction {
   return {
     id,
     status: null,

@@ -80,7 +80,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   }
 }
 
-/** Whether only its key keeps the entry's next call from a second effect, and the service may not know that any more. */
+/** Whether only its key keeps the entry's next call from a second effect, and the service may have forgotten that key. */
 export function isKeyLost(entry: Entry, nowMs: number, policy: LedgerPolicy): boolean {
   const { firstSentMs } = entry;
   const proof = proofOf(entry);

@@ -4,10 +4,10 @@ import { backOffMs } from './back-off.ts';
 import { NO_CALLS, type Entry, type UnphasedEntry } from './entry.ts';
 import { instantInWords } from './time-limit.ts';
 
-/** A quote that lives shorter than this after its answer, by our clock, had no chance: the service's quotes live minutes. */
+/** A quote with less than this left when its answer came, by our clock, had no chance: the service's quotes live minutes. */
 const QUOTE_LIFE_MIN_MS = 5_000;
-/** New quotes in a row because the previous one had expired on arrival: some 8 s in all, with their pauses. */
-export const QUOTES_ANEW_MAX = 5;
+/** New quotes in a row because the previous one had expired on arrival: about 8 s in all, with their pauses. */
+export const REQUOTES_MAX = 5;
 
 export type QuoteAgain =
   /** `pauseMs` 0: at once, because the last quote only waited too long. */
@@ -21,7 +21,7 @@ export function quoteAgainOf(entry: Entry, nowMs: number): QuoteAgain | null {
   if (quoted.expiresAtMs - quoted.receivedMs >= QUOTE_LIFE_MIN_MS)
     return { kind: 'quote-again', pauseMs: 0, quotesRunOut: 0 };
   const quotesRunOut = entry.quotesRunOut + 1;
-  if (quotesRunOut <= QUOTES_ANEW_MAX)
+  if (quotesRunOut <= REQUOTES_MAX)
     return { kind: 'quote-again', pauseMs: backOffMs(entry.key, entry.quotesRunOut), quotesRunOut };
   return {
     kind: 'expire',
@@ -33,8 +33,8 @@ export function quoteAgainOf(entry: Entry, nowMs: number): QuoteAgain | null {
   };
 }
 
-/** The entry, about to get another quote: no call of its execution took effect, by their answers or by a look-up. */
-export function quotedAnew(
+/** The entry, about to get another quote: answers or a look-up showed that no call to execute the last one took effect. */
+export function requoted(
   entry: Entry,
   { pauseMs, quotesRunOut }: Extract<QuoteAgain, { kind: 'quote-again' }>,
   nowMs: number,
@@ -50,7 +50,7 @@ export interface QuoteRunOut {
   readonly isMadeAnew: boolean;
 }
 
-/** Whether the entry changed because its quote expired. @returns null if not */
+/** @returns null if the entry changed for another reason than its quote's expiry */
 export function quoteRunOutOf(before: Entry, after: UnphasedEntry): QuoteRunOut | null {
   if (before.step !== 'EXECUTE') return null;
   const isMadeAnew = after.step === 'CREATE';

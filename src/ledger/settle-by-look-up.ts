@@ -4,7 +4,7 @@ import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import type { Entry, HeldRefusal } from './entry.ts';
 import { differencesFrom } from './found-payment.ts';
 import { OPERATIONS } from './operations.ts';
-import { quoteAgainOf, quotedAnew } from './quote-again.ts';
+import { quoteAgainOf, requoted } from './quote-again.ts';
 import {
   expiredResult,
   foundExecutedResult,
@@ -77,7 +77,7 @@ function notTaken(entry: Entry, seen: Seen, nowMs: number): Decision {
   const again = nowMs < entry.deadlineMs ? quoteAgainOf(entry, nowMs) : null;
   switch (again?.kind) {
     case 'quote-again':
-      return { kind: 'next', seen, entry: quotedAnew(entry, again, nowMs) };
+      return { kind: 'next', seen, entry: requoted(entry, again, nowMs) };
     case 'expire': {
       const ended = { ...entry, quotesRunOut: again.quotesRunOut };
       return finish(ended, expiredResult(ended, again.reason, 'LOOKUP', nowMs), seen);

@@ -23,7 +23,7 @@ export type Verdict =
   /** Nothing can settle it. */
   | { kind: 'undecidable'; reason: string };
 
-/** These never answer for the first call: a service checks rights, routes and locks before the key. */
+/** Statuses that are never the first call's answer: a service checks rights, routes and locks before it looks at the key. */
 const NOT_OF_THE_FIRST_CALL: ReadonlySet<number> = new Set([403, 405, 423]);
 
 export interface Doubt {

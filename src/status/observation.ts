@@ -42,15 +42,15 @@ export function observationKey(
   return id === null || id === '' || id.length > ID_LENGTH_MAX ? null : id;
 }
 
-/** Even with the longest key its lane reads the message whole. */
+/** Up to this size, even with the longest key, the lane keeps the message whole. */
 const OBSERVATION_BYTES_MAX = 1000 * 1024;
-/** Fewer bytes cannot hold more values than the reader takes: a byte has three at most. */
+/** Fewer bytes cannot hold more values than the reader accepts: at most three values fit in a byte. */
 const COUNTED_FROM_BYTES = 32 * 1024;
 const REDUCED_TEXT_LENGTH_MAX = 1024;
 
-const records = new InternalRecord<Observation>('Observation', { isSurveyed: true });
+const records = new InternalRecord<Observation>('Observation', { isUntrusted: true });
 
-/** Reduces an observation that its lane would not take to the fields that determine the status of transaction and quote. */
+/** Reduces an observation that its lane would not accept to the fields that determine the status of transaction and quote. */
 export function encodeObservation(observation: Observation): Buffer {
   const encoded = records.encode(VALUE_CLASS.kept, 0, observation);
   if (encoded.length <= COUNTED_FROM_BYTES) return encoded;
@@ -91,7 +91,7 @@ export function decodeObservation(value: Buffer | null): Observation | null {
 const OBSERVERS: readonly string[] = ['COMMAND', 'POLL'] satisfies Observation['observedBy'][];
 const CARRIED_NAMES: readonly string[] = ['traceparent', 'tracestate', 'correlation-id'] satisfies (keyof Carried)[];
 
-/** Times, key and headers are stored with the transaction: values that no request or command can have must not be. */
+/** Times, key and headers are stored with the transaction, so they must be values that a request or command can have. */
 function isPossible({ carried, commandKey, observedBy, requestBeganMs, requestEndedMs }: Observation): boolean {
   return (
     OBSERVERS.includes(observedBy) &&

@@ -5,7 +5,7 @@ import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { decideByOperator } from '../../src/ledger/operator.ts';
-import { QUOTES_ANEW_MAX, quoteRunOutOf } from '../../src/ledger/quote-again.ts';
+import { REQUOTES_MAX, quoteRunOutOf } from '../../src/ledger/quote-again.ts';
 import type { Reading } from '../../src/api/types.ts';
 import { readQuote } from '../../src/api/wire.ts';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
@@ -47,7 +47,7 @@ describe.each([
   test('are made anew five times, each after a longer pause; then the command is EXPIRED, and says why', () => {
     let nowMs = 2_000;
     let entry = quoted(creating, nowMs, livesMs);
-    for (let anew = 0; anew < QUOTES_ANEW_MAX; anew += 1) {
+    for (let anew = 0; anew < REQUOTES_MAX; anew += 1) {
       nowMs += 5;
       const paused = entryOf(due(entry, nowMs));
       const untilMs = nowMs + backOffMs(entry.key, anew);
@@ -59,7 +59,7 @@ describe.each([
     const end = due(entry, nowMs + 5);
     if (end.kind !== 'finish') throw new Error(end.kind);
     expect(quoteRunOutOf(entry, end.entry)).toEqual({ cause: 'on-arrival', isMadeAnew: false });
-    expect(end.result).toMatchObject({ outcome: 'EXPIRED', settledBy: 'PROCESSOR', attempts: 1 + QUOTES_ANEW_MAX });
+    expect(end.result).toMatchObject({ outcome: 'EXPIRED', settledBy: 'PROCESSOR', attempts: 1 + REQUOTES_MAX });
     expect(end.result.error?.message).toMatch(/6 quotes in a row.*none was executed.*processor's clock/);
     expect(end.result.error?.message).not.toContain('before anything was sent');
   });

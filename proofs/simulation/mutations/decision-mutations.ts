@@ -139,7 +139,7 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'quotes are made anew without end',
-    find: 'if (quotesRunOut <= QUOTES_ANEW_MAX)',
+    find: 'if (quotesRunOut <= REQUOTES_MAX)',
     replace: 'if (!Number.isNaN(0))',
     isToldDirectly: true,
   },
