@@ -51,8 +51,8 @@ function sharedOut(members: readonly LaneMember[], laneCount: number): Map<strin
   return new Map(sorted.map((member) => [member.memberId, member.kept.sort((left, right) => left - right)]));
 }
 
-/** The kafkajs assigner. It calls `own` at each join. */
-export function laneAssigner(laneCount: number, own: () => MemberNote): PartitionAssigner {
+/** The kafkajs assigner. It calls `ownNote` at each join. */
+export function laneAssigner(laneCount: number, ownNote: () => MemberNote): PartitionAssigner {
   return (): Assigner => ({
     name: ASSIGNER_NAME,
     version: ASSIGNER_VERSION,
@@ -61,7 +61,7 @@ export function laneAssigner(laneCount: number, own: () => MemberNote): Partitio
       metadata: AssignerProtocol.MemberMetadata.encode({
         version: ASSIGNER_VERSION,
         topics,
-        userData: encodeMemberNote(own()),
+        userData: encodeMemberNote(ownNote()),
       }),
     }),
     assign: async ({ members, topics }) => {

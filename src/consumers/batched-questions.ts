@@ -7,7 +7,7 @@
  */
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 
-export class Together<Answer> {
+export class BatchedQuestions<Answer> {
   readonly #send: (topics: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
   #asked = new Map<string, PromiseWithResolvers<Answer>>();
 

@@ -35,9 +35,9 @@ import {
   type Place,
 } from './message-origin.ts';
 
-/** A command by its message: the data that an entry, an arrival and a dead letter share, before and after a restart. */
+/** What an entry, an arrival and a dead letter all know about a command, even after a restart. */
 export interface TracedCommand {
-  /** Its first place, which distinguishes it from every other message. */
+  /** Where it was first published; that distinguishes it from every other message. */
   readonly origin: Origin;
   readonly carried: Carried;
   /** Null if the message has no usable key. */

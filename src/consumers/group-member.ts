@@ -8,7 +8,7 @@
  *
  * Handlers only pass data on, because kafkajs waits for all of a broker's batches, and a rebalance waits for all handlers. No
  * exception leaves a handler: a TypeError would stop kafkajs for good. We never read positions from the group: every join
- * rewinds to the committed offsets, and the lanes seek to where they really are.
+ * rewinds to the committed offsets, and the lanes seek to their own positions.
  */
 import type { Batch, Consumer, KafkaMessage } from 'kafkajs';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -76,17 +76,17 @@ export interface MemberOptions {
 
 /** Longest wait of a fetch while something is paused: a fetch delays the next seek or resume, and we expect one soon. */
 const FETCH_WAIT_MS = 100;
-/** The same while nothing is paused. It also delays heartbeats, and so news from the group, but by one interval at most. */
-const CALM_FETCH_WAIT_MS = 1_000;
+/** Longest wait while nothing is paused. It also delays heartbeats, and so news from the group, but by one interval at most. */
+const UNPAUSED_FETCH_WAIT_MS = 1_000;
 /**
- * Pause between two fetches, per lane of this process. A fetch costs both sides in proportion to its partitions, and each arriving
- * record ends one. With this pause fetches take the same share of a CPU, however many lanes there are.
+ * Pause between two fetches, per lane of this process. A fetch costs both sides in proportion to its partitions, and ends as soon
+ * as a record arrives. With this pause fetches take the same share of a CPU, however many lanes there are.
  */
 const FETCH_INTERVAL_PER_LANE_MS = 1;
 const FETCH_INTERVAL_MAX_MS = 50;
 /** Bytes of one partition in a fetch: nothing else bounds the messages of a batch. */
 const FETCH_BYTES_MAX = 256 * 1024;
-/** Bytes of a whole fetch, some 5,000 small commands: kafkajs decodes it in one turn of the event loop. */
+/** Bytes of a whole fetch, about 5,000 small commands: kafkajs decodes it in one turn of the event loop. */
 const FETCH_TOTAL_BYTES_MAX = 1024 * 1024;
 /** How long the group waits for members to rejoin; handlers return at once, so a live member needs no more. */
 const REBALANCE_TIMEOUT_MS = 10_000;
@@ -112,7 +112,7 @@ export class GroupMember {
   /** The current or the last join announced that this process leaves. */
   #hasAnnouncedLeaving = false;
   /** The next assignment resolves it; null: this process stays. */
-  #retired: { readonly resolve: () => void } | null = null;
+  #retirement: { readonly resolve: () => void } | null = null;
 
   constructor(options: MemberOptions) {
     registerCompressionCodecs();
@@ -123,7 +123,7 @@ export class GroupMember {
     const options = this.#options;
     return createKafka(options.settings, options.clientId, { retry: PATIENT_RETRY, log: options.log }).consumer({
       groupId: options.groupId,
-      partitionAssigners: [laneAssigner(options.laneCount, () => this.#announced())],
+      partitionAssigners: [laneAssigner(options.laneCount, () => this.#announcement())],
       sessionTimeout: options.sessionTimeoutMs,
       heartbeatInterval: options.heartbeatIntervalMs,
       rebalanceTimeout: REBALANCE_TIMEOUT_MS,
@@ -131,7 +131,7 @@ export class GroupMember {
       maxBytesPerPartition: FETCH_BYTES_MAX,
       maxBytes: FETCH_TOTAL_BYTES_MAX,
       readUncommitted: false,
-      // Else the broker could recreate a deleted topic, empty and with the cluster's defaults.
+      // Otherwise the broker could recreate a deleted topic, empty and with the cluster's defaults.
       allowAutoTopicCreation: false,
       retry: CONSUMER_RETRY,
     });
@@ -148,11 +148,11 @@ export class GroupMember {
         this.#lastRequestSentWallMs = payload.sentAt;
     });
     consumer.on(consumer.events.HEARTBEAT, () => {
-      this.#confirmed();
-      if (this.#retired === null && this.#options.standing.hasNews()) consumer.rejoin();
+      this.#recordConfirmation();
+      if (this.#retirement === null && this.#options.standing.hasNews()) consumer.rejoin();
     });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      this.#confirmed();
+      this.#recordConfirmation();
       this.#lanes = payload.memberAssignment[topics[0] ?? ''] ?? [];
       consumer.pause(topics.map((topic) => ({ topic, partitions: [...this.#lanes] })));
       this.#paused.clear();
@@ -161,7 +161,7 @@ export class GroupMember {
       const isNewMember = payload.memberId !== this.#memberId;
       this.#memberId = payload.memberId;
       this.#guard('assigned', () => handlers.assigned(this.#lanes, isNewMember));
-      if (this.#hasAnnouncedLeaving) this.#retired?.resolve();
+      if (this.#hasAnnouncedLeaving) this.#retirement?.resolve();
     });
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
       if (payload.batchSize > 0) return;
@@ -189,7 +189,7 @@ export class GroupMember {
       await disconnectWithin(consumer, STOP_DEADLINE_MS);
       throw error;
     }
-    // Stopped in the meantime: a member that joined now would never leave.
+    // Stopped meanwhile: nobody would make a member that joins now leave.
     if (this.#isStopped) return this.stop();
     await consumer.run({
       autoCommit: false,
@@ -246,7 +246,7 @@ export class GroupMember {
     if (consumer === null || this.#memberId === null) return;
     const limitMs = Math.min(this.#options.heartbeatIntervalMs + RETIRE_BEYOND_HEARTBEAT_MS, RETIRE_MS_MAX);
     const { promise, resolve } = Promise.withResolvers<undefined>();
-    this.#retired = { resolve: () => resolve(undefined) };
+    this.#retirement = { resolve: () => resolve(undefined) };
     consumer.rejoin();
     await settledWithin(promise, limitMs);
   }
@@ -257,18 +257,18 @@ export class GroupMember {
   }
 
   #fetchWaitMs(): number {
-    const calmMs = Math.min(CALM_FETCH_WAIT_MS, this.#options.heartbeatIntervalMs);
-    return this.#paused.size > 0 || this.#lanes.length === 0 ? FETCH_WAIT_MS : Math.max(calmMs, FETCH_WAIT_MS);
+    const unpausedMs = Math.min(UNPAUSED_FETCH_WAIT_MS, this.#options.heartbeatIntervalMs);
+    return this.#paused.size > 0 || this.#lanes.length === 0 ? FETCH_WAIT_MS : Math.max(unpausedMs, FETCH_WAIT_MS);
   }
 
-  #announced(): MemberNote {
+  #announcement(): MemberNote {
     const { address, standing } = this.#options;
-    const isLeaving = this.#retired !== null;
+    const isLeaving = this.#retirement !== null;
     this.#hasAnnouncedLeaving = isLeaving;
     return { lanes: this.#lanes, address: address(), isLeaving, isUnserved: standing.announce() };
   }
 
-  #confirmed(): void {
+  #recordConfirmation(): void {
     const { clock } = this.#options;
     const sinceSentMs = Math.max(0, clock.nowMs() - this.#lastRequestSentWallMs);
     this.#confirmedSentWallMs = this.#lastRequestSentWallMs;

@@ -32,7 +32,7 @@ export function processName(processId: string): string {
   return nameOf(host, id.slice(0, ID_LENGTH));
 }
 
-/** Earlier releases look for the beginning of the id at its end. */
+/** Earlier releases expect the beginning of the process id at the end of the client id. */
 export function clientIdOf(groupId: string, processId: string): string {
   const [id = '', host] = processId.split('@');
   return `${groupId}${host === undefined ? '-' : `@${host}@`}${id.slice(0, ID_LENGTH)}`;

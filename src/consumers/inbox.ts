@@ -1,5 +1,5 @@
 /**
- * The messages of one input topic that a lane has fetched but not yet taken, as they came.
+ * The messages of one input topic that a lane has fetched but not yet taken, undecoded.
  *
  *   offer   takes a batch that continues where the last one ended, as far as there is room; refuses any other batch and
  *           seeks back
@@ -29,16 +29,16 @@ export interface InboxOptions<Item extends { readonly kind: string }> {
   readonly resume: () => void;
   /** Messages below the expected offset came again; the inbox skips them. */
   readonly onRedelivered: (messages: number) => void;
-  /** There is something to handle. */
+  /** The lane has something to handle. */
   readonly wake: () => void;
 }
 
 /** The state of the oldest message. */
 type Head<Item> =
   | { readonly kind: 'unread' }
-  /** The registry is asked. */
-  | { readonly kind: 'asked' }
-  /** It will be asked again. */
+  /** We wait for the registry's answer. */
+  | { readonly kind: 'asking' }
+  /** We will ask the registry again. */
   | { readonly kind: 'unavailable' }
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'read'; readonly item: Item };
@@ -48,12 +48,12 @@ export const ITEMS_MAX = 500;
 
 /** Most messages that an inbox holds: several times a lane's share of the intents. */
 const MESSAGES_MAX = 1_000;
-/** ... and their bytes. */
+/** Most bytes of these messages. */
 const BYTES_MAX = 2 * 1024 * 1024;
 /** A batch may exceed these limits by as much as an honest batch can hold. The rest of a larger batch is fetched again. */
 const BATCH_MESSAGES_MAX = 5_000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
-/** After this many seeks without progress the partition rests: an out-of-range fetch also voids those of other partitions. */
+/** After this many seeks without progress we pause the partition: an out-of-range fetch also voids those of other partitions. */
 const FRUITLESS_SEEKS_MAX = 10;
 const SEEK_AGAIN_MS = 5_000;
 /** Wait before the registry is asked again. */
@@ -70,7 +70,7 @@ export class Inbox<Item extends { readonly kind: string }> {
   #epoch = 0;
   #problem: string | null = null;
   #highWatermark = 0n;
-  /** Since the last batch that the inbox took. */
+  /** Seeks since the last batch that the inbox took. */
   #seeks = 0;
 
   constructor(options: InboxOptions<Item>) {
@@ -106,7 +106,7 @@ export class Inbox<Item extends { readonly kind: string }> {
   }
 
   offer(batch: FetchedBatch): BatchReply {
-    if (this.#expected === null || this.#isFull() || this.#rests()) {
+    if (this.#expected === null || this.#isFull() || this.#isBackingOff()) {
       this.#isPaused = true;
       return 'not-now';
     }
@@ -138,7 +138,7 @@ export class Inbox<Item extends { readonly kind: string }> {
     return 'sought';
   }
 
-  /** The client skipped records that are not for readers; so may we, if our position lies among them. */
+  /** The client skipped records that readers never get. If our position is among them, we skip them too. */
   passFiltered(firstOffset: bigint, lastOffset: bigint): void {
     if (this.#expected !== null && firstOffset <= this.#expected && lastOffset >= this.#expected)
       this.#expected = lastOffset + 1n;
@@ -176,7 +176,7 @@ export class Inbox<Item extends { readonly kind: string }> {
     const head = this.#head;
     switch (head.kind) {
       case 'unread':
-      case 'asked':
+      case 'asking':
       case 'unavailable':
         return null;
       case 'failed':
@@ -202,14 +202,8 @@ export class Inbox<Item extends { readonly kind: string }> {
 
   /** Resumes fetching once there is room. */
   makeRoom(): void {
-    if (
-      this.#expected === null ||
-      !this.#isPaused ||
-      this.#messages.length > MESSAGES_MAX / 2 ||
-      this.#bytes > BYTES_MAX / 2
-    )
-      return;
-    if (this.#rests()) return;
+    const hasRoom = this.#messages.length <= MESSAGES_MAX / 2 && this.#bytes <= BYTES_MAX / 2;
+    if (this.#expected === null || !this.#isPaused || !hasRoom || this.#isBackingOff()) return;
     this.#isPaused = false;
     this.#options.resume();
   }
@@ -239,7 +233,7 @@ export class Inbox<Item extends { readonly kind: string }> {
   }
 
   async #await(reading: Promise<Item | Unavailable>): Promise<void> {
-    this.#head = { kind: 'asked' };
+    this.#head = { kind: 'asking' };
     const epoch = this.#epoch;
     const settled = await reading.then(
       (read) => () => this.#settle(read),
@@ -268,7 +262,7 @@ export class Inbox<Item extends { readonly kind: string }> {
 
   #seekAgain(expected: bigint): BatchReply {
     this.#seeks += 1;
-    if (!this.#rests()) {
+    if (!this.#isBackingOff()) {
       this.#options.seek(expected);
       return 'sought';
     }
@@ -280,7 +274,7 @@ export class Inbox<Item extends { readonly kind: string }> {
     return 'not-now';
   }
 
-  #rests(): boolean {
+  #isBackingOff(): boolean {
     return this.#seeks >= FRUITLESS_SEEKS_MAX;
   }
 

@@ -37,7 +37,7 @@ interface Header {
 
 /** A message up to this size is kept whole: it fits the dead letters several times, with all headers added. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
-/** More than a command may have, by the headers that a move adds. */
+/** What a command may have, and the headers that a move adds. */
 const WHOLE_HEADERS_MAX = 2_010;
 /** Of a larger message we keep the beginning of its value, and of its key unless that is short. */
 const KEY_BYTES_MAX = 64 * 1024;

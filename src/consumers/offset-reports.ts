@@ -1,5 +1,5 @@
 /**
- * Commits the group's offsets from time to time, for tools that show lag. Best effort: a failed report is repeated next time.
+ * Commits the group's offsets regularly, for tools that show lag. Best effort: a failed report is repeated next time.
  *
  *   reported  positions that changed, every second, and once more at the end. The first progress is reported at once, because
  *             an offset without a position in the ledger later shows that the ledger was lost
@@ -11,7 +11,7 @@ const REPORT_AGAIN_MS = 1_000;
 export interface OffsetReportsOptions {
   /** The ledger's next offsets, of lanes that are open here. */
   readonly positions: () => readonly GroupOffset[];
-  /** Rejects if the group did not take them. */
+  /** Rejects if the group did not accept them. */
   readonly commit: (offsets: readonly GroupOffset[]) => Promise<void>;
 }
 
@@ -49,13 +49,13 @@ export class OffsetReports {
     const changed = this.#changed();
     if (changed.length === 0) return;
     this.#isReporting = true;
-    // Between two generations of the group, or without a coordinator, the group takes none.
-    const isReported = await this.#options.commit(changed).then(
+    // Between two generations, or without a coordinator, the group accepts none.
+    const isAccepted = await this.#options.commit(changed).then(
       () => true,
       () => false,
     );
     this.#isReporting = false;
-    if (!isReported) return;
+    if (!isAccepted) return;
     for (const position of changed) {
       const name = nameOf(position);
       this.#reported.set(name, { offset: position.offset, isProgress: this.#reported.has(name) });

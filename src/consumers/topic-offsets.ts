@@ -10,7 +10,7 @@ import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import { decodeMemberNote } from './member-note.ts';
 import { READ_UNCOMMITTED, type PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
-import { Together } from './together.ts';
+import { BatchedQuestions } from './batched-questions.ts';
 
 const { AssignerProtocol } = kafkajs;
 
@@ -19,7 +19,7 @@ export interface InputBounds {
   readonly lowOffset: bigint;
   /** Offset after the last record, including records of open transactions. */
   readonly highOffset: bigint;
-  /** It changes when a topic is recreated; null: the broker does not know ids. */
+  /** It changes when a topic is recreated; null: the broker has no topic ids. */
   readonly topicId: string | null;
 }
 
@@ -45,14 +45,17 @@ export interface MemberDescription {
   readonly address: string | null;
 }
 
-/** Of Kafka's protocol. */
+/** Isolation level in Kafka's protocol. */
 const READ_COMMITTED = 1;
 const STOP_DEADLINE_MS = 3_000;
 
 /** Lanes ask in turn about the same topics: one answer serves them all for this long. */
 const ANSWER_AGE_MAX_MS = 500;
-/** Otherwise kafkajs refreshes metadata before each request. A moved leader is an error, so we notice it at once. */
+/** Otherwise kafkajs refreshes metadata before each request. A moved leader causes an error, so we notice it at once. */
 const METADATA_AGE_MAX_MS = 10_000;
+
+/** The latest answers, by topic or group. */
+type Answers<Answer> = Map<string, { askedMs: number; answer: Promise<Answer> }>;
 
 type OffsetsQuestion = Parameters<Admin['fetchOffsetsOfTopics']>[0];
 
@@ -61,17 +64,19 @@ export class TopicOffsets {
   #client: { readonly admin: Promise<Admin>; readonly dropped: PromiseWithResolvers<never> } | null = null;
   readonly #groupId: string;
   readonly #clock: Clock;
-  readonly #askEnds = new Together((topics) => this.#endsOf(topics));
-  readonly #askBounds = new Together((topics) => this.#endsOf(topics, READ_UNCOMMITTED));
-  readonly #askWritten = new Together((topics) => this.#offsetsOf({ topics, isolationLevel: READ_UNCOMMITTED }));
-  readonly #askIds = new Together((topics) => this.#idsOf(topics));
-  readonly #askCommitted = new Together((topics) => this.#committedOf(topics));
-  readonly #ends = new Map<string, { askedMs: number; answer: Promise<Map<number, PartitionOffsets>> }>();
-  readonly #bounds = new Map<string, { askedMs: number; answer: Promise<Map<number, PartitionOffsets>> }>();
-  readonly #written = new Map<string, { askedMs: number; answer: Promise<WrittenTopic> }>();
-  readonly #ids = new Map<string, { askedMs: number; answer: Promise<string | null> }>();
-  readonly #members = new Map<string, { askedMs: number; answer: Promise<MemberDescription[]> }>();
-  readonly #committedAnswers = new Map<string, { askedMs: number; answer: Promise<Map<number, bigint>> }>();
+  readonly #askEnds = new BatchedQuestions((topics) => this.#endsOf(topics));
+  readonly #askBounds = new BatchedQuestions((topics) => this.#endsOf(topics, READ_UNCOMMITTED));
+  readonly #askWritten = new BatchedQuestions((topics) =>
+    this.#offsetsOf({ topics, isolationLevel: READ_UNCOMMITTED }),
+  );
+  readonly #askIds = new BatchedQuestions((topics) => this.#idsOf(topics));
+  readonly #askCommitted = new BatchedQuestions((topics) => this.#committedOf(topics));
+  readonly #ends: Answers<Map<number, PartitionOffsets>> = new Map();
+  readonly #bounds: Answers<Map<number, PartitionOffsets>> = new Map();
+  readonly #written: Answers<WrittenTopic> = new Map();
+  readonly #ids: Answers<string | null> = new Map();
+  readonly #members: Answers<MemberDescription[]> = new Map();
+  readonly #committed: Answers<Map<number, bigint>> = new Map();
 
   constructor(settings: KafkaSettings, options: { groupId: string; clientId: string; clock: Clock; log: KafkaLog }) {
     this.#groupId = options.groupId;
@@ -126,8 +131,8 @@ export class TopicOffsets {
 
   /**
    * First and next offset of each partition, and the topic's id. Never from the cache: readers' positions are compared with
-   * it, and an older answer would make the topic look truncated. So would the end for read_committed readers: a committer
-   * stands behind its own transaction before the coordinator has marked it.
+   * it, and an older answer would make the topic look truncated. So would the end for read_committed readers: a process that has
+   * just committed is past its own transaction before the coordinator has marked it.
    */
   async bounds(topic: string): Promise<Map<number, InputBounds>> {
     const [bounds, topicId] = await Promise.all([this.#askBounds.ask(topic), this.#topicId(topic)]);
@@ -138,7 +143,7 @@ export class TopicOffsets {
 
   /** The group's next offset, by partition; partitions without one are left out. */
   committed(topic: string): Promise<Map<number, bigint>> {
-    return this.#shared(this.#committedAnswers, topic, () => this.#askCommitted.ask(topic));
+    return this.#shared(this.#committed, topic, () => this.#askCommitted.ask(topic));
   }
 
   #topicId(topic: string): Promise<string | null> {
@@ -191,7 +196,7 @@ export class TopicOffsets {
     return admin;
   }
 
-  /** Questions that wait for the client end with it: it would repeat them for a minute, and connect no more. */
+  /** Pending questions fail together with the client: it would repeat them for a minute, without connecting again. */
   async #drop(reason: unknown): Promise<void> {
     const client = this.#client;
     this.#client = null;
@@ -199,17 +204,13 @@ export class TopicOffsets {
     await client?.admin.then((admin) => admin.disconnect()).catch(() => undefined);
   }
 
-  #shared<Answer>(
-    memory: Map<string, { askedMs: number; answer: Promise<Answer> }>,
-    topic: string,
-    ask: () => Promise<Answer>,
-  ): Promise<Answer> {
+  #shared<Answer>(answers: Answers<Answer>, name: string, ask: () => Promise<Answer>): Promise<Answer> {
     const nowMs = this.#clock.monotonicMs();
-    const known = memory.get(topic);
-    if (known !== undefined && nowMs - known.askedMs < ANSWER_AGE_MAX_MS) return known.answer;
+    const latest = answers.get(name);
+    if (latest !== undefined && nowMs - latest.askedMs < ANSWER_AGE_MAX_MS) return latest.answer;
     const answer = ask();
-    answer.catch(() => memory.delete(topic));
-    memory.set(topic, { askedMs: nowMs, answer });
+    answer.catch(() => answers.delete(name));
+    answers.set(name, { askedMs: nowMs, answer });
     return answer;
   }
 }
@@ -239,7 +240,7 @@ function describedMember({
 
 function droppable(): PromiseWithResolvers<never> {
   const dropped = Promise.withResolvers<never>();
-  // Nobody may be waiting.
+  // If nobody waits for it, its rejection must not count as unhandled.
   dropped.promise.catch(() => undefined);
   return dropped;
 }

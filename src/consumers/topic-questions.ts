@@ -11,14 +11,14 @@ import {
 
 export interface TopicQuestions {
   clusterId(): Promise<string>;
-  /** Null: the brokers do not know ids. */
+  /** Null: the brokers have no topic ids. */
   topicId(): Promise<string | null>;
-  /** How long a compacted topic keeps deletions at least, in milliseconds; `otherwiseMs` if we may not read that. */
+  /** The least time for which a compacted topic keeps deletions; `otherwiseMs` if we are not authorized to read it. */
   deletionsKeptMs(otherwiseMs: number): Promise<number>;
   bounds(): Promise<ReadonlyMap<number, PartitionOffsets>>;
   /** Offsets after the last record, including records of open transactions. */
   written(): Promise<ReadonlyMap<number, bigint>>;
-  /** The first record since the instant, by the brokers' clocks, that readers may have by now; else the end for readers. */
+  /** Offset of the first record since the instant, by the brokers' clocks, that readers can get now; if none, their end. */
   firstSince(instantMs: number): Promise<ReadonlyMap<number, bigint>>;
 }
 
@@ -26,7 +26,7 @@ export interface TopicQuestions {
 const ASKING_RETRY = { ...LANE_RETRY, retries: 2 };
 
 /**
- * @param use may be run again: it must only ask, or have the same effect
+ * @param use may run again: it must only ask, or be idempotent
  * @throws the client's error if no broker answers or a retry does not help
  */
 export function askTopic<Value>(

@@ -49,11 +49,11 @@ export interface TailOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-/** Of Kafka's protocol. */
+/** Timestamp type in Kafka's protocol. */
 const LOG_APPEND_TIME = 1;
 const FETCH_WAIT_MS = 250;
-/** Longest wait of a fetch while nothing is paused: then no resume can need the next fetch soon. */
-const CALM_FETCH_WAIT_MS = 1_000;
+/** Longest wait of a fetch while nothing is paused: then no resume waits for the next fetch. */
+const UNPAUSED_FETCH_WAIT_MS = 1_000;
 const FETCH_BYTES_MAX = 1024 * 1024;
 /** Few are enough: the group has no other member. */
 const HEARTBEATS_PER_SESSION = 3;
@@ -76,7 +76,7 @@ export class TopicTail {
     return createKafka(settings, clientId, { retry: PATIENT_RETRY, log }).consumer({
       groupId: `${groupId}-${randomUUID()}`,
       maxWaitTimeInMs: () =>
-        this.#paused.size > 0 ? FETCH_WAIT_MS : Math.min(CALM_FETCH_WAIT_MS, heartbeatIntervalMs),
+        this.#paused.size > 0 ? FETCH_WAIT_MS : Math.min(UNPAUSED_FETCH_WAIT_MS, heartbeatIntervalMs),
       maxBytesPerPartition: FETCH_BYTES_MAX,
       readUncommitted: false,
       allowAutoTopicCreation: false,
@@ -122,7 +122,7 @@ export class TopicTail {
       await disconnectWithin(consumer, STOP_DEADLINE_MS);
       throw error;
     }
-    // Stopped in the meantime: nobody else would stop this consumer.
+    // Stopped meanwhile: nobody else would stop this consumer.
     if (this.#isStopped) return this.stop();
     await consumer.run({
       autoCommit: false,
@@ -159,7 +159,7 @@ export class TopicTail {
     });
   }
 
-  /** A client that is starting or restarting rejects these calls; its next join applies the wanted state. */
+  /** A client that is starting or restarting rejects these calls. Its next join does what they asked for. */
   #whileRunning(order: (consumer: Consumer) => void): void {
     if (this.#consumer === null) return;
     try {
@@ -177,7 +177,7 @@ export class TopicTail {
 }
 
 function recordOf(topic: string, message: KafkaMessage, takesKeyless: boolean): TailedRecord[] {
-  // The patched client marks a batch that it cannot read. It may be ours, so we must not skip it.
+  // The patched client marks a batch that it cannot read. We may have written it, so we must not skip it.
   if ('unreadableBatch' in message) throw new Error(`${topic}: the batch at ${message.offset} cannot be read`);
   const { headers = {}, key, offset, timestamp, value } = message;
   if (key === null && !takesKeyless) return [];

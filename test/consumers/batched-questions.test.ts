@@ -1,13 +1,13 @@
 /** What is asked about topics in one turn is one question, as long as the brokers answer it. */
 import { KafkaJSConnectionError, KafkaJSNonRetriableError } from 'kafkajs';
 import { describe, expect, test } from 'vitest';
-import { Together } from '../../src/consumers/together.ts';
+import { BatchedQuestions } from '../../src/consumers/batched-questions.ts';
 
-type Send = ConstructorParameters<typeof Together<string>>[0];
+type Send = ConstructorParameters<typeof BatchedQuestions<string>>[0];
 
-function asked(send: Send): { together: Together<string>; sent: (readonly string[])[] } {
+function asked(send: Send): { together: BatchedQuestions<string>; sent: (readonly string[])[] } {
   const sent: (readonly string[])[] = [];
-  const together = new Together<string>((topics) => {
+  const together = new BatchedQuestions<string>((topics) => {
     sent.push(topics);
     return send(topics);
   });

@@ -86,8 +86,8 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a position is held against the end for readers',
-    find: 'new Together((topics) => this.#endsOf(topics, READ_UNCOMMITTED))',
-    replace: 'new Together((topics) => this.#endsOf(topics))',
+    find: 'new BatchedQuestions((topics) => this.#endsOf(topics, READ_UNCOMMITTED))',
+    replace: 'new BatchedQuestions((topics) => this.#endsOf(topics))',
     among: ['coordinator'],
   },
   {
