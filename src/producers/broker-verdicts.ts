@@ -1,16 +1,16 @@
 /**
  * What each error code means to a transactional producer: the one place that judges brokers' answers. Pure.
  *
- * A retry has the same bytes, so it does no harm. Registering a partition twice changes nothing. The broker knows a batch
- * that it has by its sequence. Initialising an id again fences only the previous try. A transaction that has ended ends the
- * same way.
+ * A retry sends the same bytes, so it does no harm. Registering a partition twice changes nothing. The broker recognises a
+ * batch that it already has by its sequence. Initialising an id again fences only our previous try. Ending a transaction again
+ * has the same outcome.
  */
 
-/** Why a producer is of no further use. */
+/** Why a producer cannot be used any more. */
 export type CommitFailure =
   /** Another producer has the id, or the broker has aborted the transaction. */
   | 'fenced'
-  /** The broker refuses the records, and will go on doing so. */
+  /** The broker refuses the records, and would refuse them again. */
   | 'refused'
   /** Nobody knows whether all was committed. */
   | 'not-committed';
@@ -63,7 +63,7 @@ const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   // The previous transaction is still ending.
   51: ['CONCURRENT_TRANSACTIONS', 'busy'],
   53: ['TRANSACTIONAL_ID_AUTHORIZATION_FAILED', 'not-committed'],
-  // Another partition of the request has an error: that one counts.
+  // Another partition of the request has an error, and that error counts.
   55: ['OPERATION_NOT_ATTEMPTED', 'busy'],
   56: ['KAFKA_STORAGE_ERROR', 'moved'],
   59: ['UNKNOWN_PRODUCER_ID', 'not-committed'],

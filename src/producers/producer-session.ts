@@ -22,34 +22,34 @@ import {
   type WrittenCode,
 } from './transaction-requests.ts';
 
-/** Where the first record of a transaction lies in one partition; the others follow it, and a control record follows them. */
+/** A transaction's first record in one partition. The others follow it directly, and then a control record. */
 export interface WrittenAt {
   readonly firstOffset: bigint;
   /** By the broker's clock, milliseconds since 1970; 0: the topic has its clients' timestamps. */
   readonly timestampMs: number;
 }
-/** By `topic/partition`, without those whose broker does not say where. */
+/** By `topic/partition`. Left out are partitions whose broker does not tell the offset. */
 export type Written = ReadonlyMap<string, WrittenAt>;
 
 export interface SessionOptions {
   readonly transactionalId: string;
   /** The broker ends a transaction that takes longer. */
   readonly transactionTimeoutMs: number;
-  /** Topics that only we read: our readers know zstd, others' may not. */
+  /** Topics that only we read: our readers support zstd, others' may not. */
   readonly compressedTopics: ReadonlySet<string>;
 }
 
-/** For connection errors: the step is retried. */
+/** The verdict on connection errors: retry the step. */
 const LOST = { kind: 'moved', name: 'connection lost' } as const;
 const TRANSACTION_COORDINATOR = 1;
-/** The coordinator ends the previous transaction within some milliseconds. */
+/** The coordinator ends the previous transaction within a few milliseconds. */
 const WAIT_MS_MIN = 3;
 const WAIT_MS_MAX = 500;
 /** Shares of the time that a step has taken: retries are frequent at first. */
 const BUSY_WAIT_SHARE = 0.1;
 const MOVED_WAIT_SHARE = 0.4;
-const NO_PLACE = -1n;
-/** Bugs of our own: no broker or network causes them. */
+const NO_OFFSET = -1n;
+/** Our own bugs: no broker or network causes these errors. */
 const BUGS: readonly string[] = ['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError'];
 
 interface Sealed extends PartitionBytes {
@@ -91,7 +91,7 @@ export class ProducerSession {
     await this.#cluster.connect();
   }
 
-  /** Ends every earlier producer of the id. @throws as all steps do: BrokerAnswerError, or an error of kafkajs that no retry can cure */
+  /** Ends every earlier producer of the id. @throws as all steps do: BrokerAnswerError, or an error of kafkajs that no retry can fix */
   async initialise(): Promise<void> {
     const { transactionTimeoutMs, transactionalId } = this.#options;
     const request = initProducerIdRequest(transactionalId, transactionTimeoutMs);
@@ -102,7 +102,7 @@ export class ProducerSession {
 
   /** Adds partitions to the transaction; the first begins it, once the previous one has ended. */
   async register(partitions: readonly PartitionName[]): Promise<void> {
-    await this.#askCoordinator(addPartitionsRequest(this.#named(), partitions), (answers) => {
+    await this.#askCoordinator(addPartitionsRequest(this.#initialised(), partitions), (answers) => {
       const missing = new Set(partitions.map(({ partition, topic }) => batchName(topic, partition)));
       for (const { partition, topic } of answers) missing.delete(batchName(topic, partition));
       const verdicts = answers.map(({ errorCode, topic }) => ({ ...verdictOf(errorCode), topic }));
@@ -110,12 +110,12 @@ export class ProducerSession {
     });
   }
 
-  /** @returns once every in-sync replica has all of it */
+  /** Resolves once every in-sync replica has all of it. */
   async write(batches: readonly RecordBatch[]): Promise<Written> {
     const sealed = batches.map((batch) => this.#seal(batch));
     const waiting = new Map(sealed.map((batch) => [batch.name, batch]));
     const written = new Map<string, WrittenAt>();
-    await this.#repeat(async () => {
+    await this.#retry(async () => {
       await this.#cluster.addMultipleTargetTopics([...new Set(sealed.map(({ topic }) => topic))]);
       await this.#cluster.refreshMetadataIfNecessary();
       const verdicts = await Promise.all(
@@ -124,7 +124,8 @@ export class ProducerSession {
             waiting.delete(batch.name);
             this.#sequences.set(batch.name, sequenceAfter(batch));
             // -1 if the topic has its clients' timestamps.
-            if (firstOffset > NO_PLACE) written.set(batch.name, { firstOffset, timestampMs: Math.max(0, timestampMs) });
+            if (firstOffset > NO_OFFSET)
+              written.set(batch.name, { firstOffset, timestampMs: Math.max(0, timestampMs) });
           }),
         ),
       );
@@ -141,7 +142,7 @@ export class ProducerSession {
    */
   async end(isCommit: boolean): Promise<void> {
     await this.#askCoordinator(
-      endTransactionRequest(this.#named(), isCommit),
+      endTransactionRequest(this.#initialised(), isCommit),
       (errorCode) => [verdictOf(errorCode)],
       (error) => {
         throw new AnswerLostError('it is not known how the transaction ended', { cause: error });
@@ -155,7 +156,7 @@ export class ProducerSession {
     await this.#cluster.disconnect().catch(() => undefined);
   }
 
-  #named(): ProducerName {
+  #initialised(): ProducerName {
     if (this.#producer === null) throw new Error('the producer was not initialised');
     return this.#producer;
   }
@@ -164,7 +165,7 @@ export class ProducerSession {
     const { partition, recordCount, topic } = batch;
     const name = batchName(topic, partition);
     const firstSequence = this.#sequences.get(name) ?? 0;
-    const bytes = batch.sealed({ ...this.#named(), firstSequence }, this.#options.compressedTopics.has(topic));
+    const bytes = batch.sealed({ ...this.#initialised(), firstSequence }, this.#options.compressedTopics.has(topic));
     return { topic, partition, name, recordCount, firstSequence, bytes, tries: 0 };
   }
 
@@ -190,9 +191,9 @@ export class ProducerSession {
       if (batch === undefined) return { kind: 'done' };
       if (verdict.kind === 'done') acknowledged(batch, answer);
       if (verdict.kind !== 'duplicate') return verdict;
-      // We sent it once, so the broker has another batch of that sequence.
+      // We sent it only once, so the broker has another batch with that sequence.
       if (batch.tries === 1) return { kind: 'failed', name: verdict.name, failure: 'not-committed' };
-      acknowledged(batch, { firstOffset: NO_PLACE, timestampMs: 0 });
+      acknowledged(batch, { firstOffset: NO_OFFSET, timestampMs: 0 });
       return { kind: 'done' };
     });
   }
@@ -211,7 +212,7 @@ export class ProducerSession {
     lost = (error: unknown): typeof LOST => this.#lost(error),
   ): Promise<Answer> {
     let answer: Answer | undefined;
-    await this.#repeat(async () => {
+    await this.#retry(async () => {
       const coordinator = await this.#coordinator();
       try {
         answer = await this.#send(coordinator, request);
@@ -249,13 +250,13 @@ export class ProducerSession {
     return broker.connectionPool.send(request);
   }
 
-  /** Retries until the step is done. @param attempt its errors of kafkajs may pass, except refusals */
-  async #repeat(attempt: () => Promise<BrokerVerdict>): Promise<void> {
+  /** Retries until the step is done. @param attempt is retried after errors of kafkajs, except refusals */
+  async #retry(attempt: () => Promise<BrokerVerdict>): Promise<void> {
     const startMs = performance.now();
     this.#problem = null;
     for (;;) {
       this.#assertNotOver();
-      const verdict = await this.#refreshed(attempt);
+      const verdict = await this.#tryOnce(attempt);
       switch (verdict.kind) {
         case 'done':
           this.#problem = null;
@@ -278,7 +279,8 @@ export class ProducerSession {
     }
   }
 
-  async #refreshed(attempt: () => Promise<BrokerVerdict>): Promise<BrokerVerdict> {
+  /** Refreshes the metadata first if it may be old. */
+  async #tryOnce(attempt: () => Promise<BrokerVerdict>): Promise<BrokerVerdict> {
     try {
       if (this.#isStale) {
         if (!this.#cluster.isConnected()) await this.#cluster.connect();
@@ -292,7 +294,7 @@ export class ProducerSession {
     }
   }
 
-  /** @throws what no retry can cure */
+  /** @throws errors that no retry can fix */
   #lost(error: unknown): typeof LOST {
     const isBug =
       !(error instanceof Error) ||

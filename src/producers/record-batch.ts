@@ -20,7 +20,7 @@ export interface OutgoingRecord {
   readonly headers: MessageHeaders;
 }
 
-/** Who writes a batch, and which of its records in the partition is the batch's first. */
+/** Who writes a batch, and the sequence of the batch's first record in its partition. */
 export interface BatchProducer {
   readonly producerId: bigint;
   readonly epoch: number;

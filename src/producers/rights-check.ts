@@ -21,14 +21,14 @@ const OPERATION_BITS: Readonly<Record<Operation, number>> = {
 /** Error codes of the protocol. */
 const UNKNOWN_TOPIC = 3;
 const TOPIC_REFUSED = 29;
-/** Appended to a prefix, for a name to try. */
+/** Appended to a prefix, to make a name for the check. */
 const TRIED_NAME = 'rights-check';
 
 /** Whether we have a right; `unknown` if the brokers do not say. */
 type Verdict = 'granted' | 'missing' | 'unknown';
 
 /**
- * @returns the missing ones of the rights, in their order
+ * @returns the rights that are missing, in their order
  * @throws the client's error if no broker answers, or authentication fails
  */
 export async function missingRights(kafka: Kafka, rights: readonly Right[]): Promise<Right[]> {
@@ -112,7 +112,7 @@ function triedConfigs(admin: Admin, right: Right): Promise<Verdict> {
   });
 }
 
-/** @throws any error except a refusal of a right, or of a thing that does not exist */
+/** @throws any error except a refusal, or the answer that a topic does not exist */
 async function unlessRefused(ask: () => Promise<Verdict>): Promise<Verdict> {
   try {
     return await ask();

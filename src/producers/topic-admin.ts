@@ -1,6 +1,6 @@
 /**
- * Checks the topics. Nothing here changes one: a topic with the wrong partitions or retention is reported, because
- * repairing it is a decision (the partitions of a prefix are fixed for its life).
+ * Checks the topics and changes none: we only report a topic with the wrong partitions or retention, because an operator must
+ * decide how to repair it (the partitions of a prefix are fixed for its life).
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
@@ -27,7 +27,7 @@ interface TopicState {
 
 /**
  * Compares the topics with what the processor relies on.
- * @param options.sandboxCommands whether the sandbox command's topic must be there
+ * @param options.sandboxCommands whether the sandbox command's topic must exist
  * @returns every problem; none means that the processor may start
  */
 export async function checkTopics(
@@ -80,8 +80,8 @@ function wrongLanes(
 }
 
 /**
- * How long the ledger keeps a deletion at least, as the topic is configured.
- * @param definedMs the value of its definition, used if we may not read the configuration
+ * The least time for which the ledger keeps a deletion, according to the topic's configuration.
+ * @param definedMs the value of its definition, used if we are not authorized to read the configuration
  */
 export async function readDeletionsKeptMs(admin: Admin, topic: string, definedMs: number): Promise<number> {
   try {

@@ -59,13 +59,13 @@ export function addPartitionsRequest(
   return requestOf(
     { apiKey: 24, apiVersion: 1, apiName: 'AddPartitionsToTxn' },
     () => {
-      const encoder = named(producer);
-      byTopic(encoder, partitions, ({ partition }) => void encoder.writeInt32(partition));
+      const encoder = encoderFor(producer);
+      writeByTopic(encoder, partitions, ({ partition }) => void encoder.writeInt32(partition));
       return encoder;
     },
     (decoder) => {
       const throttleMs = decoder.readInt32();
-      const answer = ofTopics(decoder, (topic) => {
+      const answer = readByTopic(decoder, (topic) => {
         const partition = decoder.readInt32();
         return { topic, partition, errorCode: decoder.readInt16() };
       });
@@ -87,13 +87,13 @@ export function produceRequest(
         .writeString(transactionalId)
         .writeInt16(ALL_REPLICAS)
         .writeInt32(REPLICAS_MS_MAX);
-      byTopic(encoder, batches, (batch) => {
+      writeByTopic(encoder, batches, (batch) => {
         encoder.writeInt32(batch.partition).writeInt32(batch.bytes.length).writeBufferInternal(batch.bytes);
       });
       return encoder;
     },
     (decoder) => {
-      const answer = ofTopics(decoder, (topic) => {
+      const answer = readByTopic(decoder, (topic) => {
         const partition = decoder.readInt32();
         const errorCode = decoder.readInt16();
         const written = { firstOffset: decoder.readInt64(), timestampMs: Number(decoder.readInt64()) };
@@ -109,7 +109,7 @@ export function produceRequest(
 export function endTransactionRequest(producer: ProducerName, isCommit: boolean): BrokerRequest<number> {
   return requestOf(
     { apiKey: 26, apiVersion: 1, apiName: 'EndTxn' },
-    () => named(producer).writeBoolean(isCommit),
+    () => encoderFor(producer).writeBoolean(isCommit),
     (decoder) => {
       const throttleMs = decoder.readInt32();
       return { throttleMs, answer: decoder.readInt16() };
@@ -134,11 +134,11 @@ function requestOf<Answer>(
   };
 }
 
-function named({ epoch, producerId, transactionalId }: ProducerName): Encoder {
+function encoderFor({ epoch, producerId, transactionalId }: ProducerName): Encoder {
   return makeEncoder().writeString(transactionalId).writeInt64(producerId).writeInt16(epoch);
 }
 
-function byTopic<Part extends PartitionName>(
+function writeByTopic<Part extends PartitionName>(
   encoder: Encoder,
   parts: readonly Part[],
   write: (part: Part) => void,
@@ -151,8 +151,8 @@ function byTopic<Part extends PartitionName>(
   }
 }
 
-/** Allocates nothing by the lengths of the answer: they may be wrong. */
-function ofTopics<Part>(decoder: Decoder, read: (topic: string) => Part): Part[] {
+/** Does not allocate by the lengths in the answer: they may be wrong. */
+function readByTopic<Part>(decoder: Decoder, read: (topic: string) => Part): Part[] {
   const parts: Part[] = [];
   for (let topics = decoder.readInt32(); topics > 0; topics -= 1) {
     const topic = decoder.readString();

@@ -3,8 +3,8 @@
  *
  *   open    connects
  *   commit  one transaction, all or nothing; one at a time. The first initialises the transactional id
- *   fence   instead of both: initialises another producer's transactional id, and nothing else
- *   drop    for good
+ *   fence   instead of these two: only initialises another producer's transactional id
+ *   drop    ends it for good
  *
  * During an outage a step is retried until the deadline. Any error leaves the transaction's outcome open, so nobody uses the
  * producer after one: lanes read the commits back from the ledger.
@@ -26,16 +26,16 @@ export class TransactionFailedError extends Error {
   }
 }
 
-/** The broker ends a dead lane's transaction after this. Results behind it wait as long. */
+/** The broker ends a dead lane's transaction after this. Until then readers do not get the results after it. */
 export const TRANSACTION_TIMEOUT_MS = 15_000;
-/** Longest commit. Well below the transaction timeout, so that we give a slow one up before the broker does. */
+/** Longest commit. Well below the transaction timeout, so that we give up on a slow one before the broker does. */
 export const COMMIT_DEADLINE_MS = 10_000;
 /** Longest connect and initialisation. */
 const OPEN_DEADLINE_MS = 15_000;
 
 export interface TransactionalProducerOptions {
   readonly transactionalId: string;
-  /** Topics that only we read: our readers know zstd, others' may not. */
+  /** Topics that only we read: our readers support zstd, others' may not. */
   readonly compressedTopics: ReadonlySet<string>;
 }
 
@@ -59,17 +59,20 @@ export class TransactionalProducer {
    * Commits batches in one transaction. The first commit also initialises the transactional id.
    * @param expected partitions that this will almost certainly write, registered early. Each gets a control record, written
    *   or not
-   * @param wanted supplies the batches once the coordinator has ended the previous transaction. That takes as long as the rest
+   * @param makeBatches called once the coordinator has ended the previous transaction. That takes as long as the rest
    *   of a transaction, so what happens meanwhile can be included. No batch: nothing is written. An error from it means that
    *   the records cannot be written
    * @throws TransactionFailedError whenever it is not certain that all was committed
    */
-  async commit(expected: readonly PartitionName[], wanted: () => Promise<readonly RecordBatch[]>): Promise<Written> {
+  async commit(
+    expected: readonly PartitionName[],
+    makeBatches: () => Promise<readonly RecordBatch[]>,
+  ): Promise<Written> {
     return this.#guarded('commit', COMMIT_DEADLINE_MS, async () => {
       const session = this.#session;
       if (!session.isInitialised()) await session.initialise();
       if (expected.length > 0) await session.register(expected);
-      const batches = await wanted().catch((error: unknown) => {
+      const batches = await makeBatches().catch((error: unknown) => {
         throw new TransactionFailedError('the records cannot be written', { cause: error, failure: 'refused' });
       });
       if (batches.length === 0) {
