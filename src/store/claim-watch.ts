@@ -1,6 +1,6 @@
 /**
- * Collects other owners' claims on a lane that the ledger reader meets from now on until our own owner record. It gets every record of
- * the lane, in order.
+ * Collects other owners' claims on a lane, from now on until the ledger reader applies our own owner record. It gets every record
+ * of the lane, in order.
  */
 import { CLAIM_PREFIX, decodeClaim, isOwnerRecordOf, OWNER_KEY, type Claimant } from '../ledger/ledger-records.ts';
 
@@ -12,7 +12,7 @@ export class ClaimWatch {
 
   /**
    * @param token of our owner record
-   * @param onSeen called with the claims before it that still stand there
+   * @param onSeen called at that record, with the claims before it that still stand
    */
   constructor(token: string, onSeen: (claimants: readonly Claimant[]) => void) {
     this.#token = token;

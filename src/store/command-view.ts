@@ -1,6 +1,6 @@
 /** The ledger's view of one command in any lane, as far as this process has read it. Reads one row. */
 import type { Entry } from '../ledger/entry.ts';
-import { type OwnerRecord } from '../ledger/ledger-records.ts';
+import type { OwnerRecord } from '../ledger/ledger-records.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import type { LedgerReader } from './ledger-reader.ts';

@@ -43,7 +43,7 @@ interface Pending {
 }
 
 interface Head {
-  /** Everything below this offset has been applied. */
+  /** Everything before this offset has been applied. */
   readonly next: bigint;
   /** The latest of the records' timestamps. */
   readonly timestampMs: number;
@@ -56,7 +56,7 @@ interface Head {
 }
 
 const EMPTY_HEAD: Head = { next: 0n, timestampMs: 0, appliedMs: 0, commands: 0, unknown: {} };
-/** Half of a SHA-256: two keys of one lane never meet. */
+/** Half of a SHA-256: two keys of one lane never collide. */
 const KEY_HASH_BYTES = 16;
 /** Transaction states read at a time, which takes a few milliseconds. */
 const GROUP_ROWS = 200;
@@ -69,7 +69,7 @@ export class LaneStore {
   readonly #pending = new Map<string, Pending>();
   /** Bytes of pending values. */
   #pendingBytes = 0;
-  /** Records by their keys. */
+  /** Claim records, by ledger key. */
   readonly #claims = new Map<string, Buffer>();
   /** By place, because a changed entry gets another place. */
   #unfinished = new Map<string, Entry>();
@@ -147,8 +147,8 @@ export class LaneStore {
         places.putSync(keyHash, place);
       } else if (before !== undefined) places.removeSync(keyHash);
     }
-    const some = Object.fromEntries(Object.entries(unknown).filter(([, each]) => each > 0)) as Head['unknown'];
-    this.#head = { ...this.#head, commands, unknown: some };
+    const present = Object.fromEntries(Object.entries(unknown).filter(([, number]) => number > 0)) as Head['unknown'];
+    this.#head = { ...this.#head, commands, unknown: present };
     heads.putSync(this.#headKey, encodeHead(this.#head));
   }
 
@@ -231,7 +231,7 @@ export class LaneStore {
     });
   }
 
-  /** The oldest results, oldest first, up to the limit. */
+  /** The oldest UNKNOWN results, oldest first, up to the limit. */
   oldestUnknown(limit: number): UnknownResult[] {
     const places = COMMAND_TYPES.filter((command) => this.#head.unknown[command] !== undefined).flatMap((command) =>
       this.#unknownPlaces(command, limit).map((place) => ({ place, command, completedMs: timeOfPlace(place) })),

@@ -1,7 +1,7 @@
 /**
  * This process's copy of the ledger: the local store, the reader that keeps it up to date, and the progress of its restore.
  *
- *   made -> opened (the store compared with the topic, the reader connected; may be retried) -> read on and on -> stopped
+ *   made -> opened (the store compared with the topic, the reader connected; may be retried) -> read continuously -> stopped
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
@@ -82,18 +82,18 @@ export class LedgerCopy {
     if (this.#isStopped) await this.stop();
   }
 
-  /** Id of the topic that the store was made from; null: brokers do not know ids. */
+  /** Id of the topic that the store was built from; null: the brokers have no topic ids. */
   topicId(): string | null {
     return this.#topicId;
   }
 
-  /** Our offset in a lane's part of the topic, and the topic id that it belongs to; null: of another topic. */
+  /** Our offset in a lane's part of the ledger, and the topic id that it belongs to; null for any other topic. */
   reading(topic: string, lane: number): { offset: bigint; boundId: string | undefined } | null {
     if (topic !== this.#options.topics.ledger) return null;
     return { offset: this.reader.position(lane), boundId: this.#topicId ?? undefined };
   }
 
-  /** Whether it is read to where it ended when it was opened. */
+  /** Whether it has been read to the end that it had when it was opened. */
   isRead(): boolean {
     return this.#restore.status()?.isUnderWay !== true;
   }

@@ -18,7 +18,7 @@ export interface LedgerRecord {
 
 /** How far a lane's part of the ledger has been applied. */
 export interface Checkpoint {
-  /** Everything below is applied; 0: nothing is. */
+  /** Everything before this offset is applied; 0: nothing is. */
   readonly nextOffset: bigint;
   /** The latest timestamp among the records applied: the brokers' time is this or later. */
   readonly timestampMs: number;
@@ -40,7 +40,7 @@ export interface UnknownResults {
   readonly oldestMs: number;
 }
 
-/** One of them. */
+/** One UNKNOWN result. */
 export interface UnknownResult {
   /** Key of the command, without the prefix of the ledger. */
   readonly key: string;

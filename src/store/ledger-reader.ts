@@ -36,7 +36,7 @@ export interface LedgerReaderOptions {
   readonly onCommitApplied: (lane: number, position: Buffer) => void;
   /** A new state of a transaction has been applied. */
   readonly onTransactionState: (value: Buffer) => void;
-  /** Everything of the lane below the offset has been read, or was not for readers. */
+  /** Every record of the lane before the offset has been read, or never reaches readers. */
   readonly onPosition: (lane: number, nextOffset: bigint) => void;
   readonly clock: Clock;
   /** Reading cannot continue: a record is unreadable, the reader was away for too long, or kafkajs gave up. */
@@ -51,7 +51,7 @@ export class LedgerReader {
   readonly #tail: TopicTail;
   /** Next offset to read, by lane. */
   readonly #next: bigint[];
-  /** The same, past control records after the last record. Those reach no reader, but the position has passed them. */
+  /** The same, but past the control records that follow the last record: those never reach readers. */
   readonly #passed: bigint[];
   /** Acquisitions that wait for their owner record, by lane. */
   readonly #waiting = new Map<number, ClaimWatch>();
@@ -88,7 +88,7 @@ export class LedgerReader {
   async start(awayMsMax: number): Promise<void> {
     const { clock, index } = this.#options;
     this.#awayMsMax = awayMsMax;
-    // The first answer may take long.
+    // Counts from here, because the first answer may take long.
     this.#lastFetch = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
     for (const lane of this.#next.keys()) {
       this.#next[lane] = index.checkpoint(lane).nextOffset;
@@ -118,8 +118,8 @@ export class LedgerReader {
   }
 
   /**
-   * Takes the commits of a lane that is open here, in their order. If something unread lies before a commit, the reader
-   * fetches it from Kafka.
+   * Takes the commits of a lane that is open here, in their order. If there are unread records before a commit, the reader
+   * fetches them from Kafka.
    */
   ownCommitted(lane: number, commit: OwnCommit): void {
     const next = this.#next[lane] ?? 0n;
@@ -128,7 +128,7 @@ export class LedgerReader {
       this.fetchAgain(lane);
       return;
     }
-    if (this.#options.isOpen(lane)) this.#reported(lane);
+    if (this.#options.isOpen(lane)) this.#recordReport(lane);
     this.#read(lane, ledgerRecords(commit), endOffset(commit));
   }
 
@@ -136,7 +136,7 @@ export class LedgerReader {
     return this.#recordsApplied;
   }
 
-  /** Offset below which the index has everything of the lane that is for readers. */
+  /** Offset before which the index has every record of the lane that reaches readers. */
   position(lane: number): bigint {
     return this.#passed[lane] ?? 0n;
   }
@@ -165,11 +165,11 @@ export class LedgerReader {
     if (this.#reporting.delete(lane)) this.#tail.resume(lane);
   }
 
-  #reported(lane: number): void {
+  #recordReport(lane: number): void {
     if (!this.#reporting.has(lane)) this.#tail.pause(lane);
     this.#reporting.set(lane, this.#options.clock.monotonicMs());
     this.#checkTimer ??= setTimeout(() => this.#checkReports(), SILENT_MS);
-    // Without fetches nothing else shows that this process was not away.
+    // If no lane is fetched, only these reports show that this process was not away.
     if (this.#reporting.size === this.#options.laneCount) this.#fetched();
   }
 
@@ -203,7 +203,7 @@ export class LedgerReader {
     this.#options.onPosition(lane, nextOffset);
   }
 
-  /** Only the last of each state: the earlier ones are outdated. */
+  /** Announces only the last version of each transaction state: earlier ones are outdated. */
   #announce(lane: number, records: readonly LedgerRecord[]): void {
     const wait = this.#waiting.get(lane);
     const states = new Map<string, Buffer>();

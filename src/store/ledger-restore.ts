@@ -23,7 +23,7 @@ export class LedgerRestore {
     this.#clock = clock;
   }
 
-  /** Start of the first restore, if it begins more than once. */
+  /** Only the first call counts: opening the ledger may be retried. */
   began(): void {
     this.#beganMs ??= this.#clock.monotonicMs();
   }
@@ -35,7 +35,7 @@ export class LedgerRestore {
     for (const lane of ends.keys()) this.reached(lane, 0n);
   }
 
-  /** Everything below the offset has been applied. */
+  /** Everything before the offset has been applied. */
   reached(lane: number, offset: bigint): void {
     const endOffset = this.#awaited?.get(lane);
     if (endOffset !== undefined && offset >= endOffset) this.#awaited?.delete(lane);

@@ -15,7 +15,7 @@ export interface LedgerStartOptions {
   readonly topic: string;
   readonly laneCount: number;
   readonly index: LmdbLedgerIndex;
-  /** How long the ledger keeps a deletion at least, if we may not read its configuration. */
+  /** The least time for which the ledger keeps a deletion, used if we are not authorized to read its configuration. */
   readonly deletionsKeptMs: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -24,7 +24,7 @@ export interface LedgerStartOptions {
 export interface OpenedLedger {
   /** Where each lane's part of the ledger ends for readers: the offset after the last committed record. */
   readonly ends: ReadonlyMap<number, bigint>;
-  /** Null: the brokers do not know ids. */
+  /** Null: the brokers have no topic ids. */
   readonly topicId: string | null;
   /** Milliseconds. A copy that paused for longer may have missed deletions that are gone from the topic. */
   readonly awayMsMax: number;
@@ -32,19 +32,19 @@ export interface OpenedLedger {
 
 /** The remaining share is for reading to the end, and for clock drift. */
 const DELETIONS_SEEN_SHARE = 0.9;
-/** A shorter pause means nothing, however the topic is configured: machines are busy. */
+/** A shorter pause is normal on a busy machine, however the topic is configured. */
 const AWAY_MS_MIN = 5_000;
 
 /** For seconds after a broker is killed, its partitions seem to end too early. */
 const END_PATIENCE_MS = 15_000;
 const ASK_AGAIN_MS = 500;
-/** Clocks of two owners may differ by this much. Beyond it, a record newer than our checkpoint belongs to a recreated topic. */
-const CLOCKS_MS = 600_000;
+/** Clocks of two owners may differ by this much. A record newer than our checkpoint by more belongs to a recreated topic. */
+const CLOCK_DIFFERENCE_MS_MAX = 600_000;
 
 interface Misfit {
   readonly lane: number;
   readonly reason: string;
-  /** It may pass: a broker that has just started reports wrong ends. */
+  /** True if it may pass: a broker that has just started reports wrong ends. */
   readonly mayPass: boolean;
 }
 
@@ -65,10 +65,10 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<Open
   const { folder, rebuiltBecause } = await index.open({ topic, laneCount, clusterId, topicId });
   if (rebuiltBecause !== null) log.warn({ event: 'ledger-store-rebuilt', folder, reason: rebuiltBecause });
   const untilMs = performance.now() + END_PATIENCE_MS;
-  let { ends, misfits } = await ask((questions) => comparedWithTopic(questions, options, awayMsMax));
+  let { ends, misfits } = await ask((questions) => compareWithTopic(questions, options, awayMsMax));
   while (misfits.some(({ mayPass }) => mayPass) && performance.now() < untilMs) {
     await sleep(ASK_AGAIN_MS);
-    ({ ends, misfits } = await ask((questions) => comparedWithTopic(questions, options, awayMsMax)));
+    ({ ends, misfits } = await ask((questions) => compareWithTopic(questions, options, awayMsMax)));
   }
   // Not earlier: if the brokers do not answer, the store is closed again.
   if (rebuiltBecause === null) log.info({ event: 'ledger-store-open', folder, keys: index.size() });
@@ -79,7 +79,7 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<Open
   return { ends, topicId, awayMsMax };
 }
 
-async function comparedWithTopic(
+async function compareWithTopic(
   questions: TopicQuestions,
   { clock, index, laneCount }: LedgerStartOptions,
   awayMsMax: number,
@@ -91,7 +91,7 @@ async function comparedWithTopic(
   const since = async (timeMs: number, afterMs: number): Promise<ReadonlyMap<number, bigint>> =>
     timeMs === 0 ? new Map() : questions.firstSince(timeMs + afterMs);
   // Everything in the store is older than this; in a recreated topic nothing is.
-  const younger = await since(latestMs, CLOCKS_MS);
+  const younger = await since(latestMs, CLOCK_DIFFERENCE_MS_MAX);
   const misfits: Misfit[] = [];
   for (const [lane, { appliedMs, nextOffset, timestampMs }] of checkpoints.entries()) {
     const { low, high } = bounds.get(lane) ?? { low: 0n, high: 0n };
@@ -104,7 +104,7 @@ async function comparedWithTopic(
     else {
       const later = younger.get(lane) ?? high;
       if (later < nextOffset && later < high) misfit(`the record at ${later} is newer than every record read before`);
-      // A checkpoint at the end missed nothing; only the marker of the last transaction may lie behind it.
+      // A checkpoint at the end missed nothing; only the marker of the last transaction may follow it.
       else if (nextOffset + 1n < high) {
         const awayMs = clock.nowMs() - appliedMs;
         const missed = (await since(timestampMs, awayMsMax)).get(lane) ?? high;

@@ -14,11 +14,11 @@ export interface LedgerLaneStatus {
   readonly lane: number;
   /** The last owner; null: there was none, or this release cannot read its record. */
   readonly owner: OwnerRecord | null;
-  /** Everything below has been read. */
+  /** Everything before this offset has been read. */
   readonly nextOffset: bigint;
   /** UNKNOWN results, for each command that has any. */
   readonly unknown: readonly UnknownResults[];
-  /** Operators' holds by command type, including those that have ended by themselves. */
+  /** Operators' holds by command type, including expired ones. */
   readonly holds: HoldsRecord['holds'];
 }
 

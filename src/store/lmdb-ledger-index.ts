@@ -3,7 +3,7 @@
  *
  *   created -> opened (a folder claimed; sound and of the same ledger, or rebuilt) -> batches applied, read -> closed
  *
- * Applied records stay in memory, where reads see them, until enough bytes or enough time has gathered: most records are soon
+ * Applied records stay in memory, where reads see them, until there are many or enough time has passed: most records are soon
  * replaced. Then one LMDB transaction writes them all, with each lane's end. After a crash the reader continues from that end.
  * Nothing waits for the disk, because the ledger topic has everything; a store that may be torn is noticed and rebuilt
  * (store-soundness.ts). A store that fails in use, from damage or a full disk, has no workaround: the process ends, and its
@@ -42,7 +42,7 @@ export interface StoreIdentity {
   readonly topic: string;
   readonly laneCount: number;
   readonly clusterId: string;
-  /** It changes when the topic is recreated; null: brokers do not know ids. */
+  /** It changes when the topic is recreated; null: the brokers have no topic ids. */
   readonly topicId: string | null;
 }
 
@@ -75,7 +75,7 @@ export const STORE_FORMAT = 9;
  * would also keep the smaller maps, and each would count the same pages as resident again.
  */
 const MAP_BYTES = 64 * 1024 ** 3;
-/** Less than the largest batch may need. */
+/** With less free space than this, a failure counts as a full disk: the largest batch may need more. */
 const FREE_BYTES_MIN = 8 * 1024 * 1024;
 /** LMDB's name for its file. */
 const DATA_FILE = 'data.mdb';
@@ -129,7 +129,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
   async close(): Promise<void> {
     if (this.#opened === null) return;
     const { database, folder } = this.#opened;
-    this.#writeInTime();
+    this.#writeOrFail();
     this.#opened = null;
     await database.close();
     markClosed(folder.path);
@@ -140,12 +140,13 @@ export class LmdbLedgerIndex implements LedgerIndex {
   applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
     this.#guarded(lane, (store) => {
       store.apply(records, nextOffset, this.#options.nowMs());
-      if (this.#isMuchPending()) this.#write();
-      else this.#writing ??= setTimeout(() => this.#writeInTime(), GATHER_MS);
+      if (this.#isWriteDue()) this.#write();
+      else this.#writing ??= setTimeout(() => this.#writeOrFail(), GATHER_MS);
     });
   }
 
-  #isMuchPending(): boolean {
+  /** Whether the pending records or bytes of all lanes reach their limit. */
+  #isWriteDue(): boolean {
     let [records, bytes] = [0, 0];
     for (const lane of this.#opened?.lanes ?? []) {
       const pending = lane.pending();
@@ -155,7 +156,8 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return records >= PENDING_RECORDS_MAX || bytes >= PENDING_BYTES_MAX;
   }
 
-  #writeInTime(): void {
+  /** Never throws. */
+  #writeOrFail(): void {
     try {
       this.#guarded(0, () => this.#write());
     } catch {
@@ -163,7 +165,6 @@ export class LmdbLedgerIndex implements LedgerIndex {
     }
   }
 
-  /** Pending records and bytes of all lanes. */
   #write(): void {
     if (this.#writing !== null) clearTimeout(this.#writing);
     this.#writing = null;
@@ -176,7 +177,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     for (const lane of lanes) lane.written();
   }
 
-  /** For reads that use only the tables. */
+  /** For reads that use only the tables: writes pending records first. */
   #tables<Value>(lane: number, use: (store: LaneStore) => Value): Value {
     return this.#guarded(lane, (store) => {
       this.#write();
@@ -221,12 +222,12 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return this.#tables(lane, (store) => store.expired(before, limit));
   }
 
-  /** UNKNOWN results of the lane, for each command that has any. Cheap, however many there are. */
+  /** Number and oldest of the lane's UNKNOWN results, for each command that has any. Cheap, however many there are. */
   unknown(lane: number): UnknownResults[] {
     return this.#tables(lane, (store) => store.unknown());
   }
 
-  /** The oldest results of the lane, oldest first, at most `limit`. */
+  /** The oldest UNKNOWN results of the lane, oldest first, at most `limit`. */
   oldestUnknown(lane: number, limit: number): UnknownResult[] {
     return this.#tables(lane, (store) => store.oldestUnknown(limit));
   }
@@ -246,7 +247,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return value === undefined ? undefined : decodePosition(value);
   }
 
-  /** Before that, and after closing, only the size can be read. */
+  /** While it is not, only the size can be read. */
   isOpen(): boolean {
     return this.#opened !== null;
   }
@@ -322,7 +323,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     const reason = isFull ? noSpace(folder.path, message) : message;
     const error = new Error(`the local store ${folder.path} failed: ${reason}`, { cause });
     // A write that found no space changed nothing: the store can be used again.
-    if (!isFull) doom(folder.path, message);
+    if (!isFull) markDoomed(folder.path, message);
     this.#options.onFatal(error);
     return error;
   }
@@ -339,7 +340,7 @@ function isDiskFull(path: string): boolean {
   return bavail * bsize < FREE_BYTES_MIN;
 }
 
-function doom(path: string, reason: string): void {
+function markDoomed(path: string, reason: string): void {
   try {
     markStage(path, 'doomed', reason);
   } catch {

@@ -1,6 +1,6 @@
 /**
- * Content that rows have in common, for the store's compression (LZ4 looks back into it). After a change stores of earlier releases
- * are unreadable, so increase STORE_FORMAT in lmdb-ledger-index.ts.
+ * Content that rows have in common, for the store's compression (LZ4 refers back to it). A change makes stores of earlier releases
+ * unreadable, so increase STORE_FORMAT in lmdb-ledger-index.ts with it.
  */
 import { encodeEntry } from '../ledger/entry-record.ts';
 import { UNTOUCHED, type Entry } from '../ledger/entry.ts';
@@ -8,8 +8,8 @@ import type { CommandType } from 'payment-processor-contract/commands';
 import { rowOf } from './stored-row.ts';
 
 /**
- * The dictionary, some 1 KiB: each row pays for its length (LZ4 loads it again, 5 us a KiB), and rarer content would not make the
- * store smaller. The most frequent content comes last, where LZ4 finds it at the shortest distance.
+ * The dictionary, about 1 KiB: each row pays for its length (LZ4 loads it again, 5 us a KiB), and rarer content would not make
+ * the store smaller. The most frequent content comes last, where LZ4 finds it at the shortest distance.
  */
 export function rowDictionary(): Buffer {
   return Buffer.concat([QUOTE_RESULT, rowOf('', encodeEntry(SAMPLE_ENTRY))]);

@@ -19,7 +19,7 @@ const FOLDERS_MAX = 64;
 /** Rounds through all folders, for processes that start at the same moment and give way to each other. */
 const ROUNDS_MAX = 20;
 const ROUND_PAUSE_MS_MAX = 200;
-/** A store written within this time before the latest one may lack the end of the ledger, but no more. */
+/** A store last written within this time before the latest one lacks at most the end of the ledger. */
 const RECENTLY_MS = 3_600_000;
 /** A process that is stopped still has its connections accepted by the kernel. */
 const PROBE_MS_MAX = 1_000;
@@ -64,8 +64,8 @@ export async function claimStateFolder(stateDirectory: string): Promise<StateFol
 }
 
 /**
- * Existing folders, the one with most of the ledger first, as far as one can see from outside: the largest of those written
- * recently, then the others by their last write. Then folders that do not exist yet.
+ * Existing folders, the one that probably has most of the ledger first: the largest of those written recently, then the others by
+ * their last write. Then folders that do not exist yet.
  */
 function candidates(stateDirectory: string): string[] {
   const folders = Array.from({ length: FOLDERS_MAX }, (_, index) => {
