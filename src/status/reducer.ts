@@ -2,8 +2,8 @@
  * The status of one transaction and its quote, as a pure fold over observations (invariant I4): every change once, in
  * order. Stale and repeated observations change nothing.
  *
- * To decide which of two observations is newer, compare the service's updatedAt first. Else compare the requests' times, if one
- * request ended before the other began. Else the order is unknown, and nothing is emitted until the poller has looked again.
+ * To decide which of two observations is newer, we compare the service's updatedAt, then the requests' times if one request ended
+ * before the other began. Otherwise the order is unknown, and nothing is emitted until the poller has looked again.
  */
 import { isFinalStatus } from 'payment-processor-contract/statuses';
 import type { QuoteStatusChanged, TransactionStatusChanged } from 'payment-processor-contract/types';
@@ -19,18 +19,18 @@ export interface Reduction {
 }
 
 /** Wall clocks of two processes may differ by this much. Beyond it, the order of their observations is certain. */
-const OBSERVER_CLOCKS_MS = 1_000;
-/** What was seen so long after it was written was dated by a clock that was ahead. */
+const CLOCK_DIFFERENCE_MS_MAX = 1_000;
+/** A state that was seen this long after an observation of it was written got its time from a clock that was ahead. */
 const AHEAD_MS_MAX = 10_000;
 
-/** @param writtenMs when the observation was written, by the brokers' clock: no process's clock would do, because any may be wrong */
+/** @param writtenMs when the observation was written, by the brokers' clock: the clock of any process may be wrong */
 export function reduce(
   known: TransactionState | undefined,
   id: string,
   observation: Observation,
   writtenMs: number,
 ): Reduction {
-  const own = reduceOwnQuote(taught(known ?? unseenState(id), observation), observation);
+  const own = reduceOwnQuote(withCommandOf(known ?? unseenState(id), observation), observation);
   const { state, event } = reduceTransaction(own.state, observation, writtenMs);
   // Even if the transaction did not change: this answer may be the first to name its quote.
   const derived = deriveQuote(state, observation);
@@ -38,11 +38,11 @@ export function reduce(
 }
 
 /** Runs first, so that the events of this observation already name its command. */
-function taught(before: TransactionState, observation: Observation): TransactionState {
+function withCommandOf(before: TransactionState, observation: Observation): TransactionState {
   const { carried, commandKey, quote, requestEndedMs, transaction } = observation;
   if (commandKey === null) return before;
   const state = withCommand(before, commandKey, carried);
-  // An operator's word may be all that we know: without a time it would be forgotten at once.
+  // An operator's word may be all that we know: without a time, retention would forget it at once.
   const isAlone = state.status === null && quote === null && transaction === null;
   return isAlone ? { ...state, seenEndedMs: Math.max(state.seenEndedMs, requestEndedMs) } : state;
 }
@@ -103,14 +103,14 @@ function orderOf(state: TransactionState, observation: Observation, writtenMs: n
   const updatedMs = instantOf(observation.transaction?.updatedAt ?? null);
   const knownMs = instantOf(state.updatedAt);
   if (updatedMs !== null && knownMs !== null && updatedMs !== knownMs) return updatedMs > knownMs ? 'newer' : 'stale';
-  // Else all news would be stale until the time that a wrong clock showed. What was asked for after it first was unclear is newer.
+  // Else all news would be stale until the time that a wrong clock showed. A request made after the order was first unclear is newer.
   const rightUpToMs = writtenMs + AHEAD_MS_MAX;
   if (state.seenEndedMs > rightUpToMs && observation.requestEndedMs <= rightUpToMs) {
     const unclearSinceMs = state.unclearSinceMs ?? Infinity;
-    return observation.requestBeganMs >= unclearSinceMs + OBSERVER_CLOCKS_MS ? 'newer' : 'unclear';
+    return observation.requestBeganMs >= unclearSinceMs + CLOCK_DIFFERENCE_MS_MAX ? 'newer' : 'unclear';
   }
   const isSameClock = observation.observer === state.seenBy;
-  const marginMs = isSameClock ? 0 : OBSERVER_CLOCKS_MS;
+  const marginMs = isSameClock ? 0 : CLOCK_DIFFERENCE_MS_MAX;
   if (observation.requestBeganMs >= state.seenEndedMs + marginMs) return 'newer';
   if (observation.requestEndedMs + marginMs <= state.seenBeganMs) return 'stale';
   return 'unclear';

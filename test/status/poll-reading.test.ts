@@ -122,7 +122,7 @@ describe('a pass over pages', () => {
   test('has a limited number of pages; a walk then takes smaller slices, and none is passed over where none may be', () => {
     const walk = new PollWalk(
       { fromMs: START_MS, toMs: START_MS + 8_000 },
-      { status: null, sliceMs: 8_000, mayPassOver: false },
+      { status: null, sliceMs: 8_000, maySkip: false },
     );
     const sliceOf = () => walk.scan()!;
     const first = sliceOf();

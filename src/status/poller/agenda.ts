@@ -7,7 +7,7 @@
  *   reversals   terminal statuses that follow another terminal one, by filter: few transactions over a long time
  *   sweep       slowly, everything that is still watched: changes that the other kinds do not expect
  *
- * One page at a time, each kind by its weight; the other kinds get the share that one does not use.
+ * One page at a time, each kind by its weight. What one kind does not use of its share goes to the others.
  */
 import { CLOCKS_MS, PollDiscovery } from './discovery.ts';
 import { unionOf, type PollRecord, type TimeRange } from './record.ts';
@@ -44,15 +44,15 @@ const WEIGHTS: Readonly<Record<PollWorkKind, number>> = {
 const GAP_MS = 2 * CLOCKS_MS;
 const SLICE_MS = 3_600_000;
 const REVERSED_STATUSES = ['REFUNDED', 'FAILED', 'REJECTED'];
-/** Intervals between two passes. */
+/** Poll intervals between two passes. */
 const REVERSALS_INTERVALS = 12;
 const SWEEP_INTERVALS = 60;
-/** The sweep gets at most a quarter of the budget, the reversals a fifth: we do not read the service endlessly. */
+/** The sweep gets at most a quarter of the budget, the reversals a fifth, so that we do not read without end. */
 const SWEEP_PACE_CALLS = 4;
 const REVERSALS_PACE_CALLS = 5;
-/** How often within an interval revisits are planned again. */
+/** How often we plan revisits within an interval. */
 const PLANS_PER_INTERVAL = 4;
-/** Calls' worth of revisits in one plan: about two clusters of neighbours, or this many single ones; more with a large budget. */
+/** Calls for the revisits of one plan: about two clusters of neighbours, or this many single ones; more with a large budget. */
 const PLAN_CALLS_MIN = 20;
 const MERGE_GAP_MAX_MS = 600_000;
 const MERGE_GAP_MIN_MS = 1_000;
@@ -224,23 +224,23 @@ export class PollAgenda {
     this.#density = (this.#density + scan.listed / lengthMs) / 2;
   }
 
-  /** A gap up to which reading on beats another call: half a page of other transactions. */
+  /** Up to this gap, reading on is cheaper than another call: half a page of other transactions. */
   #mergeGapMs(): number {
     const gapMs = this.#density === 0 ? MERGE_GAP_MAX_MS : PAGE_LIMIT / 2 / this.#density;
     return Math.max(MERGE_GAP_MIN_MS, Math.min(gapMs, MERGE_GAP_MAX_MS));
   }
 }
 
-/** It may skip nothing: these transactions have not been published. */
+/** It must not skip anything: these transactions have not been published. */
 function catchUpWalk(range: TimeRange): PollWalk {
-  return new PollWalk(range, { status: null, sliceMs: SLICE_MS, mayPassOver: false });
+  return new PollWalk(range, { status: null, sliceMs: SLICE_MS, maySkip: false });
 }
 
 function sweepWalk(range: TimeRange): PollWalk {
-  return new PollWalk(range, { status: null, sliceMs: SLICE_MS, mayPassOver: true });
+  return new PollWalk(range, { status: null, sliceMs: SLICE_MS, maySkip: true });
 }
 
-/** In one piece, for as long as there are few. */
+/** In one slice, while there are few of them. */
 function reversalsWalk(range: TimeRange, status: string): PollWalk {
-  return new PollWalk(range, { status, sliceMs: range.toMs - range.fromMs, mayPassOver: true });
+  return new PollWalk(range, { status, sliceMs: range.toMs - range.fromMs, maySkip: true });
 }

@@ -31,7 +31,7 @@ export class PollBudget {
     return 0;
   }
 
-  /** Counts a call that does not wait, such as a look-up of doubt: the poller then waits longer. */
+  /** Counts a call that does not wait, such as a look-up for a call in doubt: the poller then waits longer. */
   spend(nowMs: number): void {
     this.#fill(nowMs);
     // At most a minute's debt: the poller must not starve either.

@@ -53,7 +53,7 @@ export class PollDiscovery {
     this.#shortOverlapMs = shortOverlapMaxMs(options.intervalMs);
   }
 
-  /** Every transaction created before was listed, except those left to the catch-up. */
+  /** Every transaction created before this time has been listed, except those left to the catch-up. */
   get discoveredToMs(): number {
     return this.#discoveredToMs;
   }
@@ -73,7 +73,7 @@ export class PollDiscovery {
     }
   }
 
-  /** To be called after each page. @returns the range to catch up with, if the pass was too long */
+  /** Call it after each page. @returns the range to catch up with, if the pass was too long */
   took(nowMs: number): TimeRange | null {
     const pass = this.#pass;
     if (pass === null || pass.scan.stage === 'reading') return null;
@@ -99,7 +99,7 @@ export class PollDiscovery {
     return { scan: new PollScan({ fromMs, toMs: null, status: null }), beganMs: nowMs, isLong, newestMs: null };
   }
 
-  /** Sets how much the next passes read again, by how much this one had to. */
+  /** Sets the overlap of the next passes by how much this one had to read again. */
   #pace(isLong: boolean, listed: number, nowMs: number): void {
     const { callMs, intervalMs } = this.#options;
     const pages = listed / PAGE_LIMIT;

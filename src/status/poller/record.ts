@@ -12,7 +12,7 @@ export interface TimeRange {
 export interface PollRecord {
   /** We announce unknown transactions from this creation time on. */
   readonly startMs: number;
-  /** Every transaction created before was listed at least once, except those in `catchUp`. */
+  /** Every transaction created before this time has been listed at least once, except those in `catchUp`. */
   readonly discoveredToMs: number;
   /** Transactions created while nobody polled; they are listed bit by bit. */
   readonly catchUp: TimeRange | null;

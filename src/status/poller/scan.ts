@@ -3,7 +3,7 @@
  *
  *   reading -> whole     all pages were read
  *           -> too-long  the window has more pages than a pass may have: the caller takes a smaller one
- *           -> broken    the service refuses, omits or repeats cursors, even after a restart; or it fails again and again
+ *           -> broken    the service refuses, omits or repeats cursors, even after a restart; or it keeps failing
  *
  * It assumes nothing about the order of pages, which may change while it reads. A transaction that moves to a page that was already
  * read is missed by this pass. A later pass finds it, because windows overlap and are read again.

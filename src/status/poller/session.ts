@@ -2,7 +2,7 @@
  * The poller while its lane is open.
  *
  *   starting   reads the record, or makes it: transactions that exist at the first start are not announced
- *   watching   takes up the states of all lanes, then works page by page: asks, judges, notes; the outbox publishes
+ *   watching   loads the states of all lanes, then works page by page: asks, judges, notes; the outbox publishes
  *   ended      stopped by its owner; the clock was set back; or the lane could not publish, which rejects `run`
  *
  * News of a page is published through the lane, fenced, before the record counts the page as read. So a session that dies leaves
@@ -25,7 +25,7 @@ export interface PollSettings {
   /** Null: the first start. */
   readonly startMs: number | null;
   readonly terminalForMs: number;
-  /** How long we know the state of a transaction at rest. An older one that we do not know may be forgotten. */
+  /** How long we keep the state of a transaction at rest. An older transaction without a state may have been forgotten. */
   readonly forgottenAfterMs: number;
   readonly callsPerMinuteMax: number;
   /** Longest time that news is held for a command in doubt that may have caused it. */
@@ -72,7 +72,7 @@ const BACK_OFF_FIRST_MS = 1_000;
 const BACK_OFF_MAX_MS = 60_000;
 /** Longest pause that the service may ask for; after that we ask again. */
 const PAUSE_REQUESTED_MAX_MS = 300_000;
-/** A new owner reads this much again. */
+/** Time between two records of the progress. A new owner reads at most this much again. */
 const RECORD_INTERVAL_MS = 30_000;
 
 export class PollSession {
@@ -109,7 +109,6 @@ export class PollSession {
   async run(): Promise<void> {
     const record = await this.#start();
     if (record === null) return;
-    // With a million states this takes seconds, in a process that has just taken lanes over.
     const restingSinceMs = this.#clock.nowMs() - this.#settings.terminalForMs;
     let unreadable = 0;
     for (const states of this.#port.states(restingSinceMs)) {
@@ -119,6 +118,7 @@ export class PollSession {
         if (state === null) unreadable += 1;
         else this.#watch.update(state, this.#clock.nowMs());
       }
+      // A million states take seconds, and the process has just taken over lanes.
       await this.#port.wait(0);
     }
     this.#agenda = new PollAgenda(

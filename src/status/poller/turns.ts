@@ -30,9 +30,9 @@ const SHARES = [1, 1, 2];
 type DueCluster = { fromMs: number; toMs: number; readonly ids: string[] } & Record<(typeof ORDERS)[number], number>;
 
 /**
- * If the budget is too small for all, half of it goes to those that have waited longest. So nobody waits for more than twice the time
- * that all of them take. The rest goes to those most overdue for their age, and since their last touch, because they are
- * the likeliest to have changed. These have separate shares, so that a flood of one kind does not delay the other.
+ * If the budget is too small for all, half of it goes to those that have waited longest. So none waits for more than twice the time
+ * that all of them take. The rest goes to those most overdue for their age, and since their last touch, because they are the most
+ * likely to have changed. These have separate shares, so that a flood of one kind does not delay the other.
  */
 export class PollTurns {
   /** Calls taken so far, by share. If one order takes a large cluster, the others catch up next time. */
@@ -61,7 +61,7 @@ export class PollTurns {
       calls += clusterCalls;
     }
     const least = Math.min(...this.#calls);
-    // Everybody had a turn, so no order is behind.
+    // If all were taken, no order is behind.
     this.#calls = this.#calls.map((calls) => (taken.size === clusters.length ? 0 : calls - least));
     return [...taken].map(({ fromMs, ids, toMs }) => ({ ids, window: { fromMs, toMs, status: null } }));
   }

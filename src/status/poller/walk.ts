@@ -1,6 +1,4 @@
-/**
- * A walk over a long range of creation time, in slices whose transactions fit into one pass. No I/O.
- */
+/** A walk over a long range of creation time, in slices whose transactions fit into one pass. No I/O. */
 import type { TimeRange } from './record.ts';
 import { PollScan } from './scan.ts';
 
@@ -16,7 +14,7 @@ export interface WalkOptions {
   /** Length of the first slice. */
   readonly sliceMs: number;
   /** Whether to skip a slice that cannot be read whole; if not, it is retried. */
-  readonly mayPassOver: boolean;
+  readonly maySkip: boolean;
 }
 
 export class PollWalk {
@@ -32,7 +30,7 @@ export class PollWalk {
     this.#sliceMs = Math.max(SLICE_MIN_MS, Math.min(options.sliceMs, SLICE_MAX_MS));
   }
 
-  /** The range that has not been listed whole; null: all has been. */
+  /** The range that is yet to be listed; null: none is left. */
   left(): TimeRange | null {
     return this.#left;
   }
@@ -53,7 +51,7 @@ export class PollWalk {
     return this.#scan;
   }
 
-  /** To be called after each page: moves to the next slice when the present one has ended. */
+  /** Call it after each page: moves to the next slice when the present one has ended. */
   advance(): void {
     const scan = this.#scan;
     if (scan === null || this.#left === null || scan.stage === 'reading') return;
@@ -64,7 +62,7 @@ export class PollWalk {
         this.#sliceMs = Math.max(SLICE_MIN_MS, Math.floor(this.#sliceMs / 4));
         return;
       }
-      if (scan.stage === 'broken' && !this.#options.mayPassOver) return;
+      if (scan.stage === 'broken' && !this.#options.maySkip) return;
       this.#isWhole = false;
     }
     const endMs = scan.window.toMs ?? this.#left.toMs;

@@ -17,9 +17,9 @@ interface Watched {
   /** Creation time, and how far it may be from that. */
   readonly createdMs: number;
   readonly marginMs: number;
-  /** When it was made, changed, or touched by a command, whichever came last: the age of an open one counts from there. */
+  /** When it was created, changed, or touched by a command, whichever came last: the age of an open one counts from there. */
   readonly touchedMs: number;
-  /** Known only by its quote. */
+  /** Known only from its quote. */
   readonly isUnseen: boolean;
   readonly terminalSinceMs: number | null;
   readonly isUnclear: boolean;
@@ -28,14 +28,14 @@ interface Watched {
   misses: number;
 }
 
-/** We see a change after this fraction of the transaction's age; a touch restarts the age. */
+/** Looks within the age of a transaction: the older it is, the longer the pause. A touch restarts the age. */
 const LOOKS_PER_AGE = 60;
 const OPEN_INTERVAL_MAX_MS = 15 * 60_000;
 /** Terminal transactions rarely change: the same rule, in coarser steps. */
 const LOOKS_PER_TERMINAL_AGE = 20;
 const TERMINAL_INTERVALS_MIN = 12;
 const INTERVAL_MAX_MS = 3_600_000;
-/** One that took longer to finish may be older than the range that passes over terminal ones read. */
+/** A transaction that took longer to finish may be older than the range that the passes over terminal ones read. */
 export const LATE_AFTER_MS = 3_600_000;
 /** Bounds memory, to about 40 MB; beyond it only the sweep finds transactions. */
 const WATCHED_MAX = 200_000;
@@ -84,7 +84,7 @@ export class PollWatch {
 
   /**
    * The pass over the cluster has ended.
-   * @param isWhole a transaction that it did not show is not there: we look for it less often
+   * @param isWhole if so, a transaction that it did not show is not there, and we look for it less often
    */
   looked(cluster: Cluster, beganMs: number, nowMs: number, isWhole: boolean): void {
     for (const id of cluster.ids) {
@@ -166,8 +166,8 @@ function wasExecuted({ quoteIsDerived, quoteStatus }: TransactionState): boolean
 }
 
 /**
- * Instants of the last change and the last command. First sight is no touch: after a catch-up all would be young at once, and those
- * that really are would wait.
+ * Instants of the last change and the last command. Seeing it for the first time does not count: after a catch-up all would be young
+ * at once, and those that really are would wait.
  */
 function touchesOf(state: TransactionState): number[] {
   const updatedMs = instantOf(state.updatedAt);
