@@ -173,7 +173,11 @@ const http = createHttpServer({
     return config.HTTP_AUTH_TOKEN;
   },
   routes: operationsRoutes({
-    ...{ state, metrics, history, timeline, group },
+    state,
+    metrics,
+    history,
+    timeline,
+    group,
     command: (key) => lanes.command(key),
     memberKey: () =>
       config.HTTP_AUTH_TOKEN === null || address === null ? null : memberKey(config.HTTP_AUTH_TOKEN, address),

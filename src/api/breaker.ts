@@ -13,9 +13,9 @@
  */
 import CircuitBreaker from 'opossum';
 
-/** Below this many calls the share of faults says nothing. */
+/** With fewer calls the share of faults means nothing. */
 const VOLUME_MIN = 5;
-/** Shortest counting window. It spans two timeouts if that is longer: else hanging calls would never share a window. */
+/** Shortest counting window. It spans two timeouts if that is longer: otherwise hanging calls would never share a window. */
 const WINDOW_MIN_MS = 10_000;
 const RAMP_START = 2;
 
@@ -78,7 +78,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   let rampAllowance = Infinity;
   let lastFault: string | null = null;
   let calls = 0;
-  let quiet: NodeJS.Timeout | undefined;
+  let idleTimer: NodeJS.Timeout | undefined;
 
   const circuit = new CircuitBreaker(
     async (call: () => Promise<Attempt<Result>>): Promise<Attempt<Result>> => {
@@ -111,17 +111,17 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   const changed = (): void => {
     const { failures, successes } = circuit.stats;
     options.onChange(stage(), { calls: failures + successes, faults: failures, lastFault });
-    watchQuiet();
+    watchIdleness();
   };
 
   const isTrying = (): boolean => stage() === 'trial' || stage() === 'ramp';
-  const watchQuiet = (): void => {
-    clearTimeout(quiet);
-    if (isTrying() && !circuit.isShutdown) quiet = setTimeout(() => void goOnWithoutCalls(), options.resetMs);
+  const watchIdleness = (): void => {
+    clearTimeout(idleTimer);
+    if (isTrying() && !circuit.isShutdown) idleTimer = setTimeout(() => void advanceWithoutCall(), options.resetMs);
   };
-  const goOnWithoutCalls = async (): Promise<void> => {
+  const advanceWithoutCall = async (): Promise<void> => {
     const callsBefore = calls;
-    // A call under way decides.
+    // If there is a call, its outcome decides.
     const isDecided = (): boolean => underWay > 0 || calls !== callsBefore || !isTrying();
     if (isDecided()) return;
     const isThere = await options.isServiceThere();
@@ -179,7 +179,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
     underWay: () => underWay,
     close: () => {
       circuit.shutdown();
-      clearTimeout(quiet);
+      clearTimeout(idleTimer);
     },
     run: async (call) => {
       if (circuit.isShutdown || underWay >= allowance()) return null;
@@ -196,7 +196,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
         return error.result as Result;
       } finally {
         underWay -= 1;
-        watchQuiet();
+        watchIdleness();
       }
     },
   };

@@ -155,7 +155,7 @@ function callOnce(
 
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(startedController) {
-        // After an abort here undici writes nothing: no abandoned call, and no call for a second time.
+        // After an abort here undici writes nothing, so it sends no call that we gave up, and none twice.
         if (settled || controller !== null) {
           startedController.abort(new Error('given up'));
           return;

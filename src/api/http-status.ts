@@ -36,7 +36,7 @@ const NAMED: ReadonlyMap<number, StatusClass> = new Map([
 ]);
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Total: also for invalid statuses. */
+/** Total: classifies invalid statuses too. */
 export function statusClass(httpStatus: number): StatusClass {
   if (httpStatus >= 200 && httpStatus <= 299) return 'success';
   if (REDIRECTS.has(httpStatus)) return 'redirect';

@@ -1,5 +1,5 @@
 /**
- * The payment service as the lanes use it: may I call, one call, one page of transactions.
+ * The payment service as the lanes use it: whether they may call, one call, one page of transactions.
  *
  * Owns two connection pools (changes and reads, so that neither delays the other), a breaker per operation and the check of
  * the service; `close` ends them all.
@@ -163,11 +163,17 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
     ]),
   ) as Record<CommandType, Breaker<Reading>>;
 
-  const closure = (operation: CommandType): Closure | null => {
-    if (closed) return { cause: 'held', reason: 'the client is closed' };
+  /** Why no call may be made, whatever its operation; null: the service serves. */
+  const heldBecause = (): string | null => {
+    if (closed) return 'the client is closed';
     const state = service.state();
-    if (state.kind === 'held') return { cause: 'held', reason: state.reason };
-    if (state.kind === 'unchecked') return { cause: 'held', reason: 'the payment service has not been checked yet' };
+    if (state.kind === 'held') return state.reason;
+    return state.kind === 'unchecked' ? 'the payment service has not been checked yet' : null;
+  };
+
+  const closure = (operation: CommandType): Closure | null => {
+    const reason = heldBecause();
+    if (reason !== null) return { cause: 'held', reason };
     const stage = breakers[operation].stage();
     if (stage === 'open')
       return { cause: 'breaker', reason: `the breaker of ${operation} is open after infrastructure faults` };
@@ -176,8 +182,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
     return null;
   };
 
-  const allowance = (operation: CommandType): number =>
-    !closed && service.state().kind === 'serving' ? breakers[operation].allowance() : 0;
+  const allowance = (operation: CommandType): number => (heldBecause() === null ? breakers[operation].allowance() : 0);
 
   const performer = createPerformer({
     client: changes,
@@ -209,18 +214,9 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
       return reading;
     },
     listTransactions: async (filter) => {
-      const state = service.state();
-      if (closed || state.kind !== 'serving') {
-        const reason = state.kind === 'held' ? state.reason : 'the payment service has not been checked yet';
-        return {
-          kind: 'failed',
-          cause: 'held',
-          reason: closed ? 'the client is closed' : reason,
-          httpStatus: null,
-          retryAfterMs: null,
-          serviceSays: null,
-        };
-      }
+      const reason = heldBecause();
+      if (reason !== null)
+        return { kind: 'failed', cause: 'held', reason, httpStatus: null, retryAfterMs: null, serviceSays: null };
       const reading = await list(filter, options.timeoutMs);
       // The check will meet the same answer, and only its verdict may hold the service.
       if (reading.kind === 'failed' && reading.cause === 'unauthorized') void service.check();

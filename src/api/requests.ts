@@ -65,7 +65,7 @@ export function changeRequestParts(request: ChangeRequest): RequestParts {
   }
 }
 
-/** The path of a change without its ids: one of few values, to be used in names. */
+/** The path of a change without its ids: one of a few values, for use in names. */
 export function routeOf(operation: CommandType): string {
   switch (operation) {
     case 'create-quote':

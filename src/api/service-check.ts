@@ -81,7 +81,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
   const schedule = (atLeastMs: number): void => {
     const ceilingMs = Math.min(RECHECK_FIRST_MS * 2 ** pauses, RECHECK_MAX_MS);
     pauses = Math.min(pauses + 1, 16);
-    // Half fixed, half random, so that members held together do not come back together.
+    // Half fixed, half random, so that members held together do not check again together.
     const pauseMs = Math.max(ceilingMs * (0.5 + options.random() / 2), atLeastMs);
     timer = setTimeout(() => void recheck(), pauseMs);
   };
@@ -104,7 +104,6 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
 
   const checkOnce = async (): Promise<Verdict> => {
     const verdict = verdictOf(await options.listOne(), options.baseUrl);
-    // A set timer means that the service is held already; its own check will decide.
     if (verdict.kind === 'wrong' || verdict.kind === 'unreachable') unserved.checkFailed(verdict);
     else if (state.kind === 'serving') unserved.checkSucceeded();
     if (verdict.kind === 'wrong') hold(verdict);
@@ -131,6 +130,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
       const verdict = await check();
       if (closed) return;
       if (verdict.kind === 'serving') {
+        // If the timer is set, the service is held already, and its next check decides.
         if (timer === undefined) release();
       } else hold(verdict);
     },
@@ -169,8 +169,10 @@ function verdictOf(reading: ListReading, baseUrl: string): Verdict {
       return refusal(reading.httpStatus, baseUrl);
     case 'told-to-wait':
       return {
-        ...{ kind: 'busy', reason: `the payment service asks to wait (${reason})` },
-        ...{ setting: null, retryAfterMs: reading.retryAfterMs },
+        kind: 'busy',
+        reason: `the payment service asks to wait (${reason})`,
+        setting: null,
+        retryAfterMs: reading.retryAfterMs,
       };
     case 'unreachable':
     case 'held':

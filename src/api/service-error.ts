@@ -31,7 +31,7 @@ export function readServiceError(
 
 /** The beginning of a text, at most this many UTF-16 units, without half a character at its end. */
 export function bounded(text: string, maxCharacters: number): string {
-  return text.length <= maxCharacters ? text.toWellFormed() : text.slice(0, maxCharacters).toWellFormed();
+  return text.slice(0, maxCharacters).toWellFormed();
 }
 
 /** The places where services put their message: beside `code`, in an object `error`, or as in RFC 9457. */
