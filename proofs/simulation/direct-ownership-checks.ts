@@ -130,7 +130,7 @@ async function taken(
   };
   const writer = {
     transactionalId: 'group-process-own',
-    own: async (owner: OwnerRecord, schemas: ReadonlyMap<string, Buffer>, withdrawn: readonly string[]) => {
+    claim: async (owner: OwnerRecord, schemas: ReadonlyMap<string, Buffer>, withdrawn: readonly string[]) => {
       ({ fencedCallUntilMs } = owner);
       written = schemas;
       takings += 1;
@@ -160,7 +160,7 @@ async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
   const committer = { loop: () => processLoop } as unknown as Committer;
   const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
   void writer
-    .own({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, new Map(), [])
+    .claim({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, new Map(), [])
     .catch(silence);
   written.length = 0;
   void writer.end();
@@ -197,7 +197,7 @@ async function happenedOnBreak(): Promise<string[]> {
   const clock = { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS };
   const committer = new Committer({ groupId: 'group', clock, makeProducer });
   const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
-  await writer.own({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, new Map(), []);
+  await writer.claim({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, new Map(), []);
   await writer.end();
   await settledWithin(promise, NOW_MS);
   return happened;
@@ -217,7 +217,7 @@ async function takenUnseen(): Promise<unknown> {
     clock: { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS },
     committer: { fenced: () => new Set() },
   };
-  const writer = { transactionalId: 'group-process-own', own: silence };
+  const writer = { transactionalId: 'group-process-own', claim: silence };
   return acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, () => true, new Waits());
 }
 

@@ -33,9 +33,9 @@ export class UnservedWatch {
   }
 
   #note({ reason, setting }: HoldCause, isOfChanges: boolean): void {
-    const known = this.#unserved;
-    const isSame = known !== null && (known.setting === null) === (setting === null);
-    const sinceMs = isSame ? known.sinceMs : this.#monotonicMs();
-    this.#unserved = { isFromStart: known?.isFromStart ?? false, isOfChanges, reason, setting, sinceMs };
+    const before = this.#unserved;
+    const isSame = before !== null && (before.setting === null) === (setting === null);
+    const sinceMs = isSame ? before.sinceMs : this.#monotonicMs();
+    this.#unserved = { isFromStart: before?.isFromStart ?? false, isOfChanges, reason, setting, sinceMs };
   }
 }

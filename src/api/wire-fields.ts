@@ -150,8 +150,8 @@ function otherFieldsJson(rest: Map<string, JsonValue>, pathPrefix: string, warni
 /** @param read returns null for an unexpected value */
 function scalar<Value>(read: (value: JsonValue) => Value | null, expected: string): Field<Value> {
   return (value, path, warnings) => {
-    const known = read(value);
-    return known === null ? misfit(value, path, expected, warnings) : { value: known };
+    const fitting = read(value);
+    return fitting === null ? misfit(value, path, expected, warnings) : { value: fitting };
   };
 }
 

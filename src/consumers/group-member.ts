@@ -112,7 +112,7 @@ export class GroupMember {
   /** The current or the last join announced that this process leaves. */
   #hasAnnouncedLeaving = false;
   /** The next assignment resolves it; null: this process stays. */
-  #retirement: { readonly resolve: () => void } | null = null;
+  #retirement: PromiseWithResolvers<undefined> | null = null;
 
   constructor(options: MemberOptions) {
     registerCompressionCodecs();
@@ -161,7 +161,7 @@ export class GroupMember {
       const isNewMember = payload.memberId !== this.#memberId;
       this.#memberId = payload.memberId;
       this.#guard('assigned', () => handlers.assigned(this.#lanes, isNewMember));
-      if (this.#hasAnnouncedLeaving) this.#retirement?.resolve();
+      if (this.#hasAnnouncedLeaving) this.#retirement?.resolve(undefined);
     });
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
       if (payload.batchSize > 0) return;
@@ -245,10 +245,9 @@ export class GroupMember {
     const consumer = this.#consumer;
     if (consumer === null || this.#memberId === null) return;
     const limitMs = Math.min(this.#options.heartbeatIntervalMs + RETIRE_BEYOND_HEARTBEAT_MS, RETIRE_MS_MAX);
-    const { promise, resolve } = Promise.withResolvers<undefined>();
-    this.#retirement = { resolve: () => resolve(undefined) };
+    this.#retirement = Promise.withResolvers<undefined>();
     consumer.rejoin();
-    await settledWithin(promise, limitMs);
+    await settledWithin(this.#retirement.promise, limitMs);
   }
 
   async stop(): Promise<void> {

@@ -25,14 +25,14 @@ export const SUSPECT_TRIES_MAX = 3;
 const HARMLESS_MAX = 100;
 
 export class CarefulReading {
-  readonly #suspect: Suspect | null;
+  /** The message at which the lane was last lost. */
+  readonly suspect: Suspect | null;
   #turn: { readonly topic: string; readonly offset: bigint } | null = null;
   #harmless = 0;
   #isMarkStale = false;
 
-  /** @param suspect the message at which the lane was last lost */
   constructor(suspect: Suspect | null) {
-    this.#suspect = suspect;
+    this.suspect = suspect;
   }
 
   isOver(): boolean {
@@ -41,7 +41,7 @@ export class CarefulReading {
 
   before(topic: string, offset: bigint): ReadingOrder {
     const turn = this.#turn;
-    const suspect = this.#suspect;
+    const { suspect } = this;
     // The mark is committed: it filled the transaction that began this turn.
     if (turn !== null) return { kind: turn.topic === topic && turn.offset === offset ? 'read' : 'not-now' };
     const tries = suspect?.topic === topic && suspect.offset === offset ? suspect.tries : 0;

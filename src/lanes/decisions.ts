@@ -1,18 +1,20 @@
 /** Operators' decisions on results: each makes the next revision, or a dead letter that says why not. */
 import type { DecisionIntake } from '../consumers/decision-intake.ts';
 import { decideByOperator } from '../ledger/operator.ts';
-import type { DeskParts } from './outcomes.ts';
+import type { DeskParts, Outcomes } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 export class Decisions implements InputHandler<DecisionIntake, never> {
   readonly name = 'decision';
   readonly #parts: DeskParts;
-  readonly setAside: InputHandler<DecisionIntake, never>['setAside'] = (...message) =>
-    this.#parts.outcomes.setAside(...message);
 
   constructor(parts: DeskParts) {
     this.#parts = parts;
+  }
+
+  setAside(...message: Parameters<Outcomes['setAside']>): void {
+    this.#parts.outcomes.setAside(...message);
   }
 
   handle(transaction: LaneTransaction, item: DecisionIntake): null {
@@ -28,12 +30,9 @@ export class Decisions implements InputHandler<DecisionIntake, never> {
       case 'decision': {
         const entry = memory.entry(item.key);
         const reply = decideByOperator(entry, item.decision, clock.nowMs(), policy);
-        if (reply.kind === 'refused') {
-          outcomes.bury(transaction, { ...item.original, reason: 'REFUSED_DECISION', message: reply.reason });
-        } else {
-          outcomes.apply(transaction, reply.decision, null);
-        }
         const isCarriedOut = reply.kind === 'decided';
+        if (isCarriedOut) outcomes.apply(transaction, reply.decision, null);
+        else outcomes.bury(transaction, { ...item.original, reason: 'REFUSED_DECISION', message: reply.reason });
         transaction.reports.push(() =>
           reports.decided(lane, item.key, item.decision, isCarriedOut, item.original.offset),
         );

@@ -26,7 +26,8 @@ export class DueTurns {
     this.#left = 0;
   }
 
-  waits(key: string): void {
+  /** Puts the entry behind the others that wait. */
+  mustWait(key: string): void {
     this.#waited.delete(key);
     this.#waited.add(key);
   }

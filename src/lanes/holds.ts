@@ -25,8 +25,6 @@ export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
   readonly #parts: LaneParts & { readonly outcomes: Outcomes };
   readonly #isRead: () => boolean;
   readonly #confirmsFromMs: number;
-  readonly setAside: InputHandler<HoldIntake, HoldStop>['setAside'] = (...message) =>
-    this.#parts.outcomes.setAside(...message);
   #record: HoldsRecord;
 
   /** @param isRead whether the owner has read the topic as far as it was written when the lane was taken */
@@ -38,6 +36,10 @@ export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
     // The time may come from an earlier owner's clock: a wrong clock must not delay the confirmation for longer.
     this.#confirmsFromMs = clock.monotonicMs() + Math.min(waitMs, sessionTimeoutMs);
     this.#record = decodeHolds(parts.index.value(parts.lane, HOLD_KEY));
+  }
+
+  setAside(...message: Parameters<Outcomes['setAside']>): void {
+    this.#parts.outcomes.setAside(...message);
   }
 
   handle(transaction: LaneTransaction, item: HoldIntake): HoldStop | null {

@@ -21,24 +21,24 @@ const ASKED_MS_MAX = 2_000;
 
 /**
  * The ledger's positions, or the beginning for a topic that was never read.
- * @param known the lane's position record, if it has one
+ * @param recorded the lane's position record, if it has one
  * @throws LaneStoppedError when the ledger was lost
  */
 export function startPositions(
   { lane, ledgerTopicId, topics }: Pick<LaneParts, 'lane' | 'ledgerTopicId' | 'topics'>,
   starts: Starts,
-  known: PositionRecord | undefined,
+  recorded: PositionRecord | undefined,
 ): Map<string, bigint> {
-  const [ledgerId, knownLedgerId] = [ledgerTopicId(), known?.topicIds[topics.ledger]];
+  const [ledgerId, knownLedgerId] = [ledgerTopicId(), recorded?.topicIds[topics.ledger]];
   if (ledgerId !== null && knownLedgerId !== undefined && knownLedgerId !== ledgerId) {
     throw new LaneStoppedError(
       `${topics.ledger}, partition ${lane}: the ledger was deleted and recreated (its id was ${knownLedgerId}, now it is ${ledgerId}): the memory of keys was lost. See the runbook on a lost internal topic`,
     );
   }
   // Positions of topics that we do not read now stay in the ledger too.
-  const positions = new Map(Object.entries(known?.next ?? {}));
+  const positions = new Map(Object.entries(recorded?.next ?? {}));
   for (const [topic, { lowOffset, committedOffset }] of starts) {
-    const position = known?.next[topic];
+    const position = recorded?.next[topic];
     if (position === undefined && committedOffset !== null && committedOffset > lowOffset) {
       throw new LaneStoppedError(
         `${topic}, partition ${lane}: the group has read up to ${committedOffset}, but the ledger has no position: its topic was lost. See the runbook on a lost internal topic`,
@@ -58,22 +58,22 @@ export async function lastingJump(
   { clock, lane }: Pick<LaneParts, 'clock' | 'lane'>,
   {
     isWanted,
-    known,
+    recorded,
     starts,
     startsNow,
   }: {
     starts: Starts;
     startsNow: () => Promise<Starts>;
-    known: PositionRecord | undefined;
+    recorded: PositionRecord | undefined;
     isWanted: () => boolean;
   },
 ): Promise<ForcedJump | null> {
-  let jump = jumpOf(lane, starts, known);
+  let jump = jumpOf(lane, starts, recorded);
   let askedForMs = 0;
   while (jump !== null && jump.kind !== 'begins-after' && isWanted() && askedForMs < JUMP_PATIENCE_MS) {
     const askedMs = clock.monotonicMs();
     // No pause before this: the former owner may have read on after `starts`, so there may be no jump at all.
-    const next = jumpOf(lane, await startsNow(), known);
+    const next = jumpOf(lane, await startsNow(), recorded);
     if (next !== null) await sleep(ASK_AGAIN_MS);
     // Leaders move one after another, so each topic gets the full JUMP_PATIENCE_MS.
     if (next?.topic !== jump.topic) askedForMs = 0;
@@ -84,11 +84,11 @@ export async function lastingJump(
   return jump;
 }
 
-function jumpOf(lane: number, starts: Starts, known: PositionRecord | undefined): ForcedJump | null {
+function jumpOf(lane: number, starts: Starts, recorded: PositionRecord | undefined): ForcedJump | null {
   for (const [topic, start] of starts) {
-    const offset = known?.next[topic];
+    const offset = recorded?.next[topic];
     if (offset === undefined) continue;
-    const place = { topic, lane, boundId: known?.topicIds[topic] };
+    const place = { topic, lane, boundId: recorded?.topicIds[topic] };
     const jump = forcedJumpOf({ ...place, offsetBefore: offset, offsetAfter: offset }, start);
     if (jump !== null) return jump;
   }

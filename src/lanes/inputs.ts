@@ -118,25 +118,25 @@ export class Inputs {
    */
   async startPositions(
     starts: ReadonlyMap<string, TopicStart>,
-    known: PositionRecord | undefined,
+    recorded: PositionRecord | undefined,
     isWanted: () => boolean,
   ): Promise<Map<string, bigint>> {
-    const positions = startPositions(this.#parts, starts, known);
-    const jump = await lastingJump(this.#parts, { starts, startsNow: () => this.starts(), known, isWanted });
+    const positions = startPositions(this.#parts, starts, recorded);
+    const jump = await lastingJump(this.#parts, { starts, startsNow: () => this.starts(), recorded, isWanted });
     if (jump !== null) throw new LaneStoppedError(jump.reason);
-    this.#bind(starts, known);
+    this.#bind(starts, recorded);
     return positions;
   }
 
   /** Uses the brokers' current ids for topics whose ids the ledger does not have yet. */
-  #bind(starts: ReadonlyMap<string, TopicStart>, known: PositionRecord | undefined): void {
+  #bind(starts: ReadonlyMap<string, TopicStart>, recorded: PositionRecord | undefined): void {
     const { ledgerTopicId, topics } = this.#parts;
     const present = [...starts].map(([topic, { topicId }]): [string, string | null] => [topic, topicId]);
     const unbound = [...present, [topics.ledger, ledgerTopicId()] as const].flatMap(([topic, id]) =>
-      id === null || known?.topicIds[topic] !== undefined ? [] : [[topic, id] as const],
+      id === null || recorded?.topicIds[topic] !== undefined ? [] : [[topic, id] as const],
     );
     this.#isBound = unbound.length === 0;
-    this.#topicIds = { ...known?.topicIds, ...Object.fromEntries(unbound) };
+    this.#topicIds = { ...recorded?.topicIds, ...Object.fromEntries(unbound) };
   }
 
   topicIds(): Readonly<Record<string, string>> {

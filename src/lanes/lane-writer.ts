@@ -52,11 +52,12 @@ export class LaneWriter {
   }
 
   /**
+   * Commits the claim and the OWNER record.
    * @param schemas those that the lane's ledger does not have yet, by ledger key
    * @param fenced transactional ids whose claims on the lane are void
    * @throws when the commit is not certain: then the lane is lost
    */
-  async own(
+  async claim(
     owner: Omit<OwnerRecord, 'transactionalId'>,
     schemas: ReadonlyMap<string, Buffer>,
     fenced: readonly string[],
@@ -67,14 +68,14 @@ export class LaneWriter {
     // Schemas come first: the records after them use them.
     const written = Array.from(schemas, ([key, schema]) => this.#record(key, schema));
     const withdrawn = fenced.map((id) => this.#record(CLAIM_PREFIX + id, null));
-    const claim = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim({ ...record, isFenced: false }));
+    const claimed = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim({ ...record, isFenced: false }));
     // The OWNER record comes last: a reader that has it has the others.
     this.#claim = record;
-    this.#claiming = this.#commitOf([...written, ...withdrawn, claim, this.#record(OWNER_KEY, encodeOwner(record))]);
+    this.#claiming = this.#commitOf([...written, ...withdrawn, claimed, this.#record(OWNER_KEY, encodeOwner(record))]);
     this.#ownCommitOf(await this.#loop().commit(this.#claiming));
   }
 
-  /** Withdraws the claim, after everything that the lane has committed; it may be claimed again. @throws as `own` does */
+  /** Withdraws the claim, after everything that the lane has committed; it may be claimed again. @throws as `claim` does */
   async withdraw(): Promise<void> {
     if (this.#claim === null) return;
     const { transactionalId } = this.#claim;

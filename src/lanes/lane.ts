@@ -20,6 +20,7 @@ import { sleep } from '../consumers/signal.ts';
 import { decodePosition, decodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
+import { CarefulReading } from './careful-reading.ts';
 import { CommitReports } from './commit-reports.ts';
 import { Inputs } from './inputs.ts';
 import { LaneStoppedError, NOT_OPEN, type LaneStage, type LaneStatus } from './lane-status.ts';
@@ -27,7 +28,7 @@ import { LaneWriter } from './lane-writer.ts';
 import { acquireOwnership, drainMsMax, Waits } from './ownership.ts';
 import type { LaneParts } from './parts.ts';
 import { SubmissionError } from './submissions.ts';
-import { OpenLane, type Ownership } from './open-lane.ts';
+import { OpenLane } from './open-lane.ts';
 import { type LaneLoss, type MessagePlace, Troubles, lossOf } from './troubles.ts';
 
 /** Polling interval while the lane waits for something. */
@@ -240,7 +241,7 @@ export class Lane {
     const careful = this.#carefulFrom(positions);
     const openLane = new OpenLane(this.#parts, this.#inputs, this.#commitReports, { writer, token, careful, holdsEnd });
     this.#enter({ stage: 'open', writer, openLane, openedMs: clock.nowMs() });
-    this.#inputs.open(positions, openLane.careful());
+    this.#inputs.open(positions, careful);
     const durationMs = Math.round(clock.monotonicMs() - beganMs);
     log.info({ event: 'lane-open', lane, durationMs, unfinished: openLane.status().entries.length });
     if (careful !== null) log.warn({ event: 'lane-reads-carefully', lane, suspect: suspectText(careful.suspect) });
@@ -274,7 +275,7 @@ export class Lane {
   }
 
   /** Null: messages are read as they come. */
-  #carefulFrom(positions: ReadonlyMap<string, bigint>): Ownership['careful'] {
+  #carefulFrom(positions: ReadonlyMap<string, bigint>): CarefulReading | null {
     const { index, lane } = this.#parts;
     const isAdmitted = ({ offset, topic }: Suspect): boolean => offset < (positions.get(topic) ?? 0n);
     const mark = index.value(lane, SUSPECT_KEY);
@@ -282,7 +283,7 @@ export class Lane {
     const isOpenMark = marked !== null && !isAdmitted(marked);
     const barren = index.owner(lane)?.barren ?? 0;
     const { isCareful, suspect } = this.#troubles.reading(isOpenMark ? marked : null, barren, isAdmitted);
-    return isCareful ? { suspect } : null;
+    return isCareful ? new CarefulReading(suspect) : null;
   }
 
   async #awaitDrain(openLane: OpenLane, writer: LaneWriter): Promise<void> {

@@ -47,8 +47,8 @@ export interface Seat {
 
 /** Time for all lanes in one turn of the event loop: a few hundred commands. Then timers, sockets and calls get their turn. */
 const FILL_MS_MAX = 10;
-/** How often idle lanes look for deadlines that pass while nothing happens. */
-const LOOK_AGAIN_MS = 1_000;
+/** Idle lanes wake this often, to see deadlines that pass while nothing happens. */
+const WAKE_ALL_MS = 1_000;
 
 interface Seated extends Seat {
   readonly filler: Filler;
@@ -68,8 +68,8 @@ export class Loop {
   #seats: Seated[] = [];
   #running: Promise<void> | null = null;
   #opening: Promise<void> | null = null;
-  #lookedMs = -Infinity;
-  /** How far the brokers' clock is ahead of the monotonic one; null: none has said its time. */
+  #wokeAllMs = -Infinity;
+  /** How far the brokers' clock is ahead of the monotonic one; null: no commit has given it yet. */
   #brokersAheadMs: number | null = null;
   #broken: Error | null = null;
   #wasRefusedTogether = false;
@@ -180,7 +180,7 @@ export class Loop {
   async #rest(): Promise<void> {
     // A lane was cut short and has more. Other work gets its turn first.
     if (this.#seats.some(({ isAwake }) => isAwake)) await new Promise((resolve) => setImmediate(resolve));
-    else await this.#signal.wait(Math.max(0, this.#lookedMs + LOOK_AGAIN_MS - this.#clock.monotonicMs()));
+    else await this.#signal.wait(Math.max(0, this.#wokeAllMs + WAKE_ALL_MS - this.#clock.monotonicMs()));
   }
 
   async #transact(expected: readonly Seated[]): Promise<void> {
@@ -215,18 +215,18 @@ export class Loop {
   /** @returns the seats whose commits go out together */
   #filled(): Seated[] {
     const beganMs = this.#clock.monotonicMs();
-    if (beganMs - this.#lookedMs >= LOOK_AGAIN_MS) {
-      this.#lookedMs = beganMs;
+    if (beganMs - this.#wokeAllMs >= WAKE_ALL_MS) {
+      this.#wokeAllMs = beganMs;
       for (const seat of this.#seats) seat.isAwake = true;
     }
-    const asked = this.#seats.filter(({ commit, isAwake }) => isAwake || commit !== null);
-    for (const [index, seat] of asked.entries()) {
+    const filling = this.#seats.filter(({ commit, isAwake }) => isAwake || commit !== null);
+    for (const [index, seat] of filling.entries()) {
       if (seat.isOver) continue;
       const nowMs = this.#clock.monotonicMs();
       // Reset before `fill`: an event during or after it must wake the seat again.
       seat.isAwake = false;
       try {
-        seat.commit = seat.filler.fill(nowMs + (beganMs + FILL_MS_MAX - nowMs) / (asked.length - index));
+        seat.commit = seat.filler.fill(nowMs + (beganMs + FILL_MS_MAX - nowMs) / (filling.length - index));
       } catch (error) {
         this.#lose(seat, error);
       }

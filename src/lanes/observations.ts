@@ -7,7 +7,7 @@ import type { DeadLetter } from '../producers/dead-letters.ts';
 import { statusRecords } from '../producers/status-events.ts';
 import { decodeObservation, ID_LENGTH_MAX, type Observation } from '../status/observation.ts';
 import { reduce } from '../status/reducer.ts';
-import type { DeskParts } from './outcomes.ts';
+import type { DeskParts, Outcomes } from './outcomes.ts';
 import type { LaneParts } from './parts.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
@@ -70,11 +70,13 @@ export class ObservationReader {
 export class Observations implements InputHandler<ObservationItem, never> {
   readonly name = 'observation';
   readonly #parts: DeskParts;
-  readonly setAside: InputHandler<ObservationItem, never>['setAside'] = (...message) =>
-    this.#parts.outcomes.setAside(...message);
 
   constructor(parts: DeskParts) {
     this.#parts = parts;
+  }
+
+  setAside(...message: Parameters<Outcomes['setAside']>): void {
+    this.#parts.outcomes.setAside(...message);
   }
 
   handle(transaction: LaneTransaction, item: ObservationItem): null {

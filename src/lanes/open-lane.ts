@@ -9,7 +9,6 @@
  * and opens and ends them.
  */
 import { aheadMsOf } from 'payment-processor-contract/clock';
-import type { Suspect } from '../ledger/ledger-records.ts';
 import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import type { OwnCommit } from '../store/own-commits.ts';
@@ -17,7 +16,7 @@ import { AdmittedTime } from './admitted-time.ts';
 import { CommandAdmission, type AdmissionCause } from './admission.ts';
 import { Answers } from './answers.ts';
 import { Attempts } from './attempts.ts';
-import { CarefulReading } from './careful-reading.ts';
+import type { CarefulReading } from './careful-reading.ts';
 import { ClockSet } from './clock-set.ts';
 import type { CommitReports } from './commit-reports.ts';
 import { Decisions } from './decisions.ts';
@@ -45,8 +44,8 @@ export interface Ownership {
   writer: LaneWriter;
   /** Token of the OWNER record that proved the ownership. */
   token: string;
-  /** Null: read messages as they come. Else read one at a time; `suspect` is the message at which the lane was last lost. */
-  careful: { readonly suspect: Suspect | null } | null;
+  /** Null: messages are read as they come. The inputs have the same object. */
+  careful: CarefulReading | null;
   /** End of the topic of operators' holds, read once the lane was taken. */
   holdsEnd: bigint;
 }
@@ -74,7 +73,7 @@ export class OpenLane implements LaneFiller {
   /** The most that the wall clock was ahead of the monotonic one since then: setting it back must make no entry due late. */
   #aheadMs = -Infinity;
   /** Offsets of all inputs after that transaction. */
-  #next: ReadonlyMap<string, bigint> = new Map();
+  #nextPositions: ReadonlyMap<string, bigint> = new Map();
   #causes: ReadonlyMap<string, AdmissionCause> = new Map();
   #isDueFirst = false;
   /** True while no commit is under way. */
@@ -96,7 +95,7 @@ export class OpenLane implements LaneFiller {
     this.#committedMs = parts.clock.nowMs();
     this.#beganMonotonicMs = parts.clock.monotonicMs();
     this.#inputTopics = new Set([...Object.values(parts.topics.commands), parts.topics.operatorDecisions]);
-    this.#careful = ownership.careful === null ? null : new CarefulReading(ownership.careful.suspect);
+    this.#careful = ownership.careful;
     this.#memory = new Memory(parts.index, parts.lane, ownership.token);
     this.#clockSet = new ClockSet(parts, this.#memory);
     const outcomes = new Outcomes({ ...parts, memory: this.#memory });
@@ -163,9 +162,9 @@ export class OpenLane implements LaneFiller {
     this.#resting.begin();
     this.#transaction = transaction;
     this.#soleMessage = transaction.soleMessage();
-    this.#next = this.#inputs.next(transaction.positions());
+    this.#nextPositions = this.#inputs.next(transaction.positions());
     this.#commitReports.handOver(token, transaction);
-    return transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, this.#next);
+    return transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, this.#nextPositions);
   }
 
   committed(own: OwnCommit | null): void {
@@ -176,7 +175,7 @@ export class OpenLane implements LaneFiller {
     if (own !== null) reader.ownCommitted(lane, own);
     this.#commit = transaction.commit;
     this.#committedMs = clock.nowMs();
-    const moved = this.#inputs.moved(this.#next);
+    const moved = this.#inputs.moved(this.#nextPositions);
     this.#submissions.committed();
     this.#commitReports.committed(this.#ownership.token, transaction.commit);
     for (const attemptId of transaction.settledAttempts) calls.settle(attemptId);
@@ -194,11 +193,6 @@ export class OpenLane implements LaneFiller {
   wake(): void {
     this.#resting.begin();
     this.#ownership.writer.wake();
-  }
-
-  /** For the inputs. */
-  careful(): CarefulReading | null {
-    return this.#careful;
   }
 
   /** The only message of the last transaction; null if it had several, or none. */
@@ -295,7 +289,7 @@ export class OpenLane implements LaneFiller {
       const entry = this.#memory.unfinished.get(key);
       const reply = entry === undefined ? null : this.#answers.handleDue(transaction, entry);
       if (reply?.kind === 'waits') {
-        this.#dueTurns.waits(key);
+        this.#dueTurns.mustWait(key);
         continue;
       }
       this.#timers.due.delete(key);

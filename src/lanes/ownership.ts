@@ -163,7 +163,7 @@ async function take(
     .filter(({ isFenced, transactionalId }) => isFenced || fenced.has(transactionalId));
   const owner = { token, processId, atMs: clock.nowMs(), barren: barrenOwners(parts) };
   const schemas = [...schemaRecords()].filter(([key]) => index.value(lane, key) === undefined);
-  await writer.own(
+  await writer.claim(
     { ...owner, fencedCallUntilMs: fencedCallUntilMs(parts, voidClaims) },
     new Map(schemas),
     voidClaims.map(({ transactionalId }) => transactionalId),

@@ -48,7 +48,7 @@ export class Retention {
     if (clock.monotonicMs() < this.#nextLookMs || transaction.isFull()) return;
     const wallMs = clock.nowMs();
     const nowMs = Math.min(wallMs, index.checkpoint(lane).timestampMs);
-    if (this.#isAnyOld(nowMs)) {
+    if (this.#isAnyExpired(nowMs)) {
       const before = this.#before(nowMs, Math.min(nowMs, this.#admitted.upToMs()));
       const keys = index.expired(lane, before, TOMBSTONES_MAX);
       for (const key of keys) if (!this.#memory.isAhead(key)) transaction.forget(key);
@@ -56,7 +56,7 @@ export class Retention {
       else this.#lookAfter(keys.length < TOMBSTONES_MAX ? this.#lookMs : LOOK_FOR_MORE_MS);
     } else {
       // An idle lane learns the broker's time only from a record of its own.
-      if (this.#isAnyOld(wallMs)) transaction.want();
+      if (this.#isAnyExpired(wallMs)) transaction.want();
       this.#lookAfter(this.#lookMs);
     }
   }
@@ -65,7 +65,7 @@ export class Retention {
     this.#nextLookMs = this.#parts.clock.monotonicMs() + waitMs;
   }
 
-  #isAnyOld(nowMs: number): boolean {
+  #isAnyExpired(nowMs: number): boolean {
     const { index, lane } = this.#parts;
     return index.expired(lane, this.#before(nowMs, nowMs), 1).length > 0;
   }

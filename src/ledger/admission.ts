@@ -41,17 +41,17 @@ export type Admission =
   /** Needs a call: `intentOf` gives the entry its first phase. */
   | { kind: 'call'; entry: UnphasedEntry };
 
-export function admit(arrival: Arrival, known: Entry | undefined, nowMs: number, policy: LedgerPolicy): Admission {
+export function admit(arrival: Arrival, existing: Entry | undefined, nowMs: number, policy: LedgerPolicy): Admission {
   const entry = newEntry(arrival, policy);
   const { content } = arrival;
-  if (known !== undefined) {
+  if (existing !== undefined) {
     // An unreadable message cannot prove that it is the same command.
-    if (content.kind !== 'unreadable' && known.fingerprint === arrival.fingerprint) return { kind: 'copy' };
+    if (content.kind !== 'unreadable' && existing.fingerprint === arrival.fingerprint) return { kind: 'copy' };
     const what =
       content.kind === 'unreadable'
         ? `an unreadable message (${content.problem})`
         : `this ${arrival.commandType} command`;
-    const message = `${what} was ignored: its key belongs to another ${known.commandType} command, whose own result stands`;
+    const message = `${what} was ignored: its key belongs to another ${existing.commandType} command, whose own result stands`;
     return { kind: 'conflict', result: conflictResult({ ...entry, revision: 0 }, message, nowMs) };
   }
   switch (content.kind) {

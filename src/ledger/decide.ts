@@ -55,9 +55,9 @@ export function decide(entry: Entry, event: LedgerEvent, policy: LedgerPolicy): 
   }
 }
 
-function due(known: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy: LedgerPolicy): Decision {
-  if (known.phase.state === 'INTENT' || known.phase.state === 'DONE') return UNCHANGED;
-  const entry = withinReach(known, event.nowMs, policy);
+function due(dueEntry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, policy: LedgerPolicy): Decision {
+  if (dueEntry.phase.state === 'INTENT' || dueEntry.phase.state === 'DONE') return UNCHANGED;
+  const entry = withinReach(dueEntry, event.nowMs, policy);
   const plan = planOf(entry, event.nowMs, policy);
   switch (plan.kind) {
     case 'call':

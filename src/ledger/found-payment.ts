@@ -55,8 +55,10 @@ export function mismatchWarnings(
 
 type Shown = string | null | undefined;
 
-function differing(pairs: readonly [name: string, known: Shown, shown: Shown][]): string[] {
-  return pairs.filter(([, known, shown]) => known != null && shown != null && known !== shown).map(([name]) => name);
+function differing(pairs: readonly [name: string, expected: Shown, shown: Shown][]): string[] {
+  return pairs
+    .filter(([, expected, shown]) => expected != null && shown != null && expected !== shown)
+    .map(([name]) => name);
 }
 
 /**

@@ -179,8 +179,8 @@ export class InternalRecord<Value extends object> {
         `the ledger has a record of format ${value[0] ?? 'none'}, and this release reads format ${FORMAT}: run the release that wrote it`,
       );
     const hex = value.toString('hex', AT.fingerprint, AT.body);
-    const known = this.#readers.get(hex);
-    if (known !== undefined) return known;
+    const cached = this.#readers.get(hex);
+    if (cached !== undefined) return cached;
     const text = schemas.get(hex);
     const what = `the schema ${hex} of a record ${this.#record.name}`;
     if (text === undefined) throw new UnknownSchemaError(`${what} is not in the ledger: run the release that wrote it`);

@@ -15,7 +15,7 @@ export type Verdict =
     }
   | { kind: 'refused'; httpStatus: number; error: ServiceError; rawResponse: string }
   /** The call may have taken effect. */
-  | { kind: 'doubt'; reason: string; httpStatus: number | null; rawResponse: string | null }
+  | { kind: 'doubt'; reason: string }
   /** This call took no effect; retry after `afterMs`, or after our own back-off. */
   | { kind: 'wait'; reason: string; afterMs: number | null; sent: boolean }
   /** An earlier attempt is in doubt and this answer does not settle it: ask for the transaction's status. */
@@ -42,14 +42,8 @@ export function verdictOf(
 ): Verdict {
   switch (reading.kind) {
     case 'accepted':
-      return reading;
     case 'doubt':
-      return {
-        kind: 'doubt',
-        reason: reading.reason,
-        httpStatus: reading.httpStatus,
-        rawResponse: reading.rawResponse,
-      };
+      return reading;
     case 'redirected':
     case 'unauthorized':
       return { kind: 'wait', reason: reading.reason, afterMs: null, sent: true };
@@ -110,8 +104,8 @@ function lookUp({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
   };
 }
 
-function doubt({ httpStatus, rawResponse }: RefusalReading, why: string): Verdict {
-  return { kind: 'doubt', reason: `HTTP ${httpStatus} ${why}`, httpStatus, rawResponse };
+function doubt({ httpStatus }: RefusalReading, why: string): Verdict {
+  return { kind: 'doubt', reason: `HTTP ${httpStatus} ${why}` };
 }
 
 function waitForService({ httpStatus }: RefusalReading): Verdict {

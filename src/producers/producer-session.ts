@@ -184,9 +184,9 @@ export class ProducerSession {
     } catch (error) {
       return [this.#lost(error)];
     }
-    const known = new Map(batches.map((batch) => [batch.name, batch]));
+    const sent = new Map(batches.map((batch) => [batch.name, batch]));
     return answers.map((answer) => {
-      const batch = known.get(batchName(answer.topic, answer.partition));
+      const batch = sent.get(batchName(answer.topic, answer.partition));
       const verdict = { ...verdictOf(answer.errorCode), topic: answer.topic };
       if (batch === undefined) return { kind: 'done' };
       if (verdict.kind === 'done') acknowledged(batch, answer);
@@ -200,8 +200,8 @@ export class ProducerSession {
 
   #byLeader(batches: Iterable<Sealed>): Map<number | null, Sealed[]> {
     return Map.groupBy(batches, ({ partition, topic }) => {
-      const known = this.#cluster.findTopicPartitionMetadata(topic);
-      const leader = known.find(({ partitionId }) => partitionId === partition)?.leader ?? -1;
+      const partitions = this.#cluster.findTopicPartitionMetadata(topic);
+      const leader = partitions.find(({ partitionId }) => partitionId === partition)?.leader ?? -1;
       return leader < 0 ? null : leader;
     });
   }
@@ -231,9 +231,9 @@ export class ProducerSession {
     const nodeId = this.#coordinatorId;
     if (nodeId !== null) {
       this.#coordinatorId = null;
-      const known = await this.#cluster.findBroker({ nodeId });
+      const coordinator = await this.#cluster.findBroker({ nodeId });
       this.#coordinatorId = nodeId;
-      return known;
+      return coordinator;
     }
     // Without topics kafkajs would ask for all topics of the cluster, and fail if any of them has no leader.
     await this.#cluster.addMultipleTargetTopics([...this.#options.compressedTopics]);

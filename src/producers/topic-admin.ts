@@ -1,6 +1,6 @@
 /**
- * Checks the topics and changes none: we only report a topic with the wrong partitions or retention, because an operator must
- * decide how to repair it (the partitions of a prefix are fixed for its life).
+ * Checks the topics and changes none. We only report a topic with the wrong partitions or retention: an operator must decide how
+ * to repair it (the partitions of a prefix are fixed for its life).
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';

@@ -34,13 +34,13 @@ const UNKNOWN_PROGRESS = 1;
 /** Applies what the answer says about the quote itself. `state` is from before the observation's transaction is applied. */
 export function reduceOwnQuote(state: TransactionState, observation: Observation): QuoteReduction {
   const { quote } = observation;
-  const known = withQuote(state, observation);
-  if (quote?.status == null || quote.status === known.quoteStatus) return { state: known, events: [] };
-  const step = progressOf(quote.status) - progressOf(known.quoteStatus);
-  const isNews = known.quoteIsDerived
-    ? step > 0 && observation.requestEndedMs > known.quoteSeenEndedMs
-    : step > 0 || (step === 0 && observation.requestBeganMs >= known.quoteSeenEndedMs);
-  return isNews ? changeQuote(known, quote.status, observation, false) : { state: known, events: [] };
+  const current = withQuote(state, observation);
+  if (quote?.status == null || quote.status === current.quoteStatus) return { state: current, events: [] };
+  const step = progressOf(quote.status) - progressOf(current.quoteStatus);
+  const isNews = current.quoteIsDerived
+    ? step > 0 && observation.requestEndedMs > current.quoteSeenEndedMs
+    : step > 0 || (step === 0 && observation.requestBeganMs >= current.quoteSeenEndedMs);
+  return isNews ? changeQuote(current, quote.status, observation, false) : { state: current, events: [] };
 }
 
 /** Applies what the transaction's present status implies, unless the quote's says as much or more already. */

@@ -25,12 +25,12 @@ const AHEAD_MS_MAX = 10_000;
 
 /** @param writtenMs when the observation was written, by the brokers' clock: the clock of any process may be wrong */
 export function reduce(
-  known: TransactionState | undefined,
+  stored: TransactionState | undefined,
   id: string,
   observation: Observation,
   writtenMs: number,
 ): Reduction {
-  const own = reduceOwnQuote(withCommandOf(known ?? unseenState(id), observation), observation);
+  const own = reduceOwnQuote(withCommandOf(stored ?? unseenState(id), observation), observation);
   const { state, event } = reduceTransaction(own.state, observation, writtenMs);
   // Even if the transaction did not change: this answer may be the first to name its quote.
   const derived = deriveQuote(state, observation);

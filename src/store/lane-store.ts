@@ -192,11 +192,11 @@ export class LaneStore {
 
   /** Returns the same object for an entry that has not changed since the last call. */
   unfinished(): Entry[] {
-    const known = this.#unfinished;
+    const previous = this.#unfinished;
     this.#unfinished = new Map();
     for (const { key, value } of this.#tables.rows.getRange(rangeOf(VALUE_CLASS.unfinished))) {
       const place = key.toString('latin1');
-      this.#unfinished.set(place, known.get(place) ?? decodeEntry(readRow(value).value));
+      this.#unfinished.set(place, previous.get(place) ?? decodeEntry(readRow(value).value));
     }
     return [...this.#unfinished.values()];
   }

@@ -8,7 +8,7 @@ test('walks that end early reach all that waits, in turn', () => {
   const walk = (): string[] => {
     const asked: string[] = [];
     for (const key of turns.inTurn()) {
-      turns.waits(key);
+      turns.mustWait(key);
       if (asked.push(key) === 2) break;
     }
     return asked;
@@ -24,7 +24,7 @@ test('walks that end early reach all that waits, in turn', () => {
 test('what is newly due comes before all that waits', () => {
   const due = new Set(['a', 'b']);
   const turns = new DueTurns(due);
-  for (const key of turns.inTurn()) turns.waits(key);
+  for (const key of turns.inTurn()) turns.mustWait(key);
   due.add('look-up');
   expect([...turns.inTurn()]).toEqual(['look-up', 'a', 'b']);
 });
@@ -32,10 +32,10 @@ test('what is newly due comes before all that waits', () => {
 test('what was handled is forgotten', () => {
   const due = new Set(['a', 'b']);
   const turns = new DueTurns(due);
-  turns.waits('a');
+  turns.mustWait('a');
   due.delete('a');
   expect([...turns.inTurn()]).toEqual(['b']);
   due.add('a');
-  turns.waits('b');
+  turns.mustWait('b');
   expect([...turns.inTurn()]).toEqual(['a', 'b']);
 });

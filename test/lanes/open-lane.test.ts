@@ -1,6 +1,7 @@
 /** When an open lane goes on, and when it rests (invariants I5, I7). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { CarefulReading } from '../../src/lanes/careful-reading.ts';
 import { CommitReports } from '../../src/lanes/commit-reports.ts';
 import { Inputs } from '../../src/lanes/inputs.ts';
 import type { LaneCommit } from '../../src/lanes/lane-commit.ts';
@@ -100,7 +101,7 @@ test('so does one where commands that have come must wait as well, and a filling
 });
 
 test('a lane that reads carefully goes on after a unit that leads to no record', async () => {
-  const lane = laneWith(many(3, doubtful(entryAt('reject-transaction'))), { careful: { suspect: null } });
+  const lane = laneWith(many(3, doubtful(entryAt('reject-transaction'))), { careful: new CarefulReading(null) });
   await turnsOf(lane);
   expect(lane.asked.lookUps).toBe(3);
 });

@@ -214,14 +214,14 @@ export class PollSession {
 
   /** @returns null if it was stopped before there was a record */
   async #start(): Promise<PollRecord | null> {
-    const known = this.#port.record();
+    const recorded = this.#port.record();
     const { startMs } = this.#settings;
     const nowMs = this.#clock.nowMs();
-    if (known !== null) {
-      if (startMs === null || startMs >= known.startMs) return { ...known, startMs: startMs ?? known.startMs };
+    if (recorded !== null) {
+      if (startMs === null || startMs >= recorded.startMs) return { ...recorded, startMs: startMs ?? recorded.startMs };
       // POLL_START is earlier than before: transactions announced from now on must be listed once.
-      const catchUp = unionOf(known.catchUp, { fromMs: startMs, toMs: known.startMs });
-      return { ...known, startMs, catchUp };
+      const catchUp = unionOf(recorded.catchUp, { fromMs: startMs, toMs: recorded.startMs });
+      return { ...recorded, startMs, catchUp };
     }
     const beginMs = startMs ?? (await this.#firstStartMs());
     if (beginMs === null) return null;
