@@ -189,7 +189,7 @@ export class GroupMember {
       await disconnectWithin(consumer, STOP_DEADLINE_MS);
       throw error;
     }
-    // Stopped meanwhile: nobody would make a member that joins now leave.
+    // Stopped meanwhile: a member that joins now would never leave.
     if (this.#isStopped) return this.stop();
     await consumer.run({
       autoCommit: false,

@@ -24,7 +24,7 @@ const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
  * @returns the commits at the front of the queue, one per lane, while each partition has room; at least one
  */
 export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boolean): Of[] {
-  const together: Of[] = [];
+  const chosen: Of[] = [];
   const lanes = new Set<number>();
   const shares = new Map<string, number>();
   let bytes = 0;
@@ -36,20 +36,20 @@ export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boo
       lanes.has(commit.lane) ||
       bytes + commit.bytes > TRANSACTION_BYTES_MAX ||
       [...commit.shares].some(([batch, share]) => (shares.get(batch) ?? 0) + share > 1);
-    if (together.length > 0 && isTooMuch) break;
-    together.push(candidate);
+    if (chosen.length > 0 && isTooMuch) break;
+    chosen.push(candidate);
     lanes.add(commit.lane);
     bytes += commit.bytes;
     for (const [batch, share] of commit.shares) shares.set(batch, (shares.get(batch) ?? 0) + share);
   }
-  return together;
+  return chosen;
 }
 
-export function recordsOf(together: readonly Waiting[]): OutgoingRecord[] {
-  return together.flatMap(({ commit }) => commit?.records ?? []);
+export function recordsOf(chosen: readonly Waiting[]): OutgoingRecord[] {
+  return chosen.flatMap(({ commit }) => commit?.records ?? []);
 }
 
-export function partitionsOf(together: readonly Waiting[]): PartitionName[] {
-  const names = new Map(recordsOf(together).map((record) => [batchName(record.topic, record.partition), record]));
+export function partitionsOf(chosen: readonly Waiting[]): PartitionName[] {
+  const names = new Map(recordsOf(chosen).map((record) => [batchName(record.topic, record.partition), record]));
   return [...names.values()];
 }

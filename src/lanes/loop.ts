@@ -169,8 +169,8 @@ export class Loop {
     // Commits that others hand over in the same turn join this transaction.
     await Promise.resolve();
     while (this.#seats.length > 0 && this.#broken === null) {
-      const together = this.#filled();
-      if (together.length > 0) await this.#transact(together);
+      const included = this.#filled();
+      if (included.length > 0) await this.#transact(included);
       else if (this.#isClosing) break;
       else await this.#rest();
     }
@@ -184,21 +184,21 @@ export class Loop {
   }
 
   async #transact(expected: readonly Seated[]): Promise<void> {
-    let together = expected;
+    let included = expected;
     // Registered lanes come first: a registered partition gets a marker even if nothing is written to it.
     this.#seats = [...expected, ...this.#seats.filter((seat) => !expected.includes(seat))];
     try {
       await this.open();
       const written = await this.#producer.commit(partitionsOf(expected), async () => {
-        together = this.#filled();
-        this.#seats = this.#seats.filter((seat) => !together.includes(seat));
-        return encodeBatches(recordsOf(together), this.#brokersMs());
+        included = this.#filled();
+        this.#seats = this.#seats.filter((seat) => !included.includes(seat));
+        return encodeBatches(recordsOf(included), this.#brokersMs());
       });
       this.#heard(written);
       // Rotated, because the last one called gets only the room that the others left.
-      for (const seat of [...together.slice(1), ...together.slice(0, 1)]) this.#committed(seat, written);
+      for (const seat of [...included.slice(1), ...included.slice(0, 1)]) this.#committed(seat, written);
     } catch (error) {
-      this.#break(error instanceof Error ? error : new Error(String(error)), together);
+      this.#break(error instanceof Error ? error : new Error(String(error)), included);
     }
   }
 
@@ -259,14 +259,14 @@ export class Loop {
     seat.filler.lost(reason);
   }
 
-  #break(error: Error, together: readonly Seated[]): void {
+  #break(error: Error, included: readonly Seated[]): void {
     if (this.#broken !== null) return;
     this.#broken = error;
     this.#producer.drop();
-    this.#wasRefusedTogether = together.length > 1 && wasRefused(error);
+    this.#wasRefusedTogether = included.length > 1 && wasRefused(error);
     // With several lanes we do not know whose records were refused.
     const reason = this.#wasRefusedTogether ? lostWithOthers(error) : error;
-    for (const seat of together) this.#lose(seat, reason);
+    for (const seat of included) this.#lose(seat, reason);
     for (const seat of this.#seats) this.#lose(seat, lostWithOthers(error));
   }
 }

@@ -129,7 +129,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
   async close(): Promise<void> {
     if (this.#opened === null) return;
     const { database, folder } = this.#opened;
-    this.#writeOrFail();
+    this.#tryWrite();
     this.#opened = null;
     await database.close();
     markClosed(folder.path);
@@ -141,7 +141,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     this.#guarded(lane, (store) => {
       store.apply(records, nextOffset, this.#options.nowMs());
       if (this.#isWriteDue()) this.#write();
-      else this.#writing ??= setTimeout(() => this.#writeOrFail(), GATHER_MS);
+      else this.#writing ??= setTimeout(() => this.#tryWrite(), GATHER_MS);
     });
   }
 
@@ -156,8 +156,8 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return records >= PENDING_RECORDS_MAX || bytes >= PENDING_BYTES_MAX;
   }
 
-  /** Never throws. */
-  #writeOrFail(): void {
+  /** Never throws: a failure ends the process through `onFatal`. */
+  #tryWrite(): void {
     try {
       this.#guarded(0, () => this.#write());
     } catch {

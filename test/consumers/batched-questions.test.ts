@@ -5,46 +5,46 @@ import { BatchedQuestions } from '../../src/consumers/batched-questions.ts';
 
 type Send = ConstructorParameters<typeof BatchedQuestions<string>>[0];
 
-function asked(send: Send): { together: BatchedQuestions<string>; sent: (readonly string[])[] } {
+function asked(send: Send): { questions: BatchedQuestions<string>; sent: (readonly string[])[] } {
   const sent: (readonly string[])[] = [];
-  const together = new BatchedQuestions<string>((topics) => {
+  const questions = new BatchedQuestions<string>((topics) => {
     sent.push(topics);
     return send(topics);
   });
-  return { together, sent };
+  return { questions, sent };
 }
 
 const answer: Send = async (topics) => new Map(topics.map((topic) => [topic, `of ${topic}`]));
 
 describe('questions about topics', () => {
   test('of one turn are sent as one, each topic once; the next turn asks anew', async () => {
-    const { sent, together } = asked(answer);
-    const answers = await Promise.all(['a', 'b', 'a'].map((topic) => together.ask(topic)));
+    const { sent, questions } = asked(answer);
+    const answers = await Promise.all(['a', 'b', 'a'].map((topic) => questions.ask(topic)));
     expect(answers).toEqual(['of a', 'of b', 'of a']);
-    await together.ask('a');
+    await questions.ask('a');
     expect(sent).toEqual([['a', 'b'], ['a']]);
   });
 
   test('one topic that may not be asked about does not hide the others', async () => {
-    const { sent, together } = asked(async (topics) => {
+    const { sent, questions } = asked(async (topics) => {
       if (topics.includes('secret')) throw new KafkaJSNonRetriableError('not yours');
       return answer(topics);
     });
-    const answers = await Promise.allSettled(['a', 'secret', 'b'].map((topic) => together.ask(topic)));
+    const answers = await Promise.allSettled(['a', 'secret', 'b'].map((topic) => questions.ask(topic)));
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(sent).toEqual([['a', 'secret', 'b'], ['a'], ['secret'], ['b']]);
   });
 
   test('are not sent again one by one where no broker answers', async () => {
-    const { sent, together } = asked(() => Promise.reject(new KafkaJSConnectionError('away')));
-    const answers = await Promise.allSettled(['a', 'b'].map((topic) => together.ask(topic)));
+    const { sent, questions } = asked(() => Promise.reject(new KafkaJSConnectionError('away')));
+    const answers = await Promise.allSettled(['a', 'b'].map((topic) => questions.ask(topic)));
     expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     expect(sent).toHaveLength(1);
   });
 
   test('a topic that the answer leaves out does not exist', async () => {
-    const { together } = asked((topics) => answer(topics.filter((topic) => topic !== 'gone')));
-    const answers = await Promise.allSettled(['a', 'gone'].map((topic) => together.ask(topic)));
+    const { questions } = asked((topics) => answer(topics.filter((topic) => topic !== 'gone')));
+    const answers = await Promise.allSettled(['a', 'gone'].map((topic) => questions.ask(topic)));
     expect(answers).toMatchObject([{ value: 'of a' }, { reason: { message: 'the topic gone does not exist' } }]);
   });
 });
