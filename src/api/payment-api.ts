@@ -141,7 +141,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
     },
   });
 
-  const tellBreaker = breakerLog(log, () => clock.monotonicMs());
+  const logBreaker = breakerLog(log, () => clock.monotonicMs());
   const breakers = Object.fromEntries(
     COMMAND_TYPES.map((operation) => [
       operation,
@@ -156,7 +156,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
           return verdict.kind === 'serving' || verdict.kind === 'busy';
         },
         onChange: (stage, evidence) => {
-          tellBreaker(operation, stage, evidence);
+          logBreaker(operation, stage, evidence);
           changed();
         },
       }),

@@ -68,9 +68,9 @@ export async function acquireOwnership(
     while (isWanted() && mayWrite(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, isWanted);
     if (!isWanted()) return null;
     // In the same turn as the last look: from then on we watch the ledger for other claims.
-    const { between, fenced, token } = await take(parts, writer);
+    const { newClaims, fenced, token } = await claimLane(parts, writer);
     // A claimant fenced before our record cannot have written anything since.
-    const others = between.filter(
+    const others = newClaims.filter(
       ({ transactionalId }) => !fenced.has(transactionalId) && transactionalId !== writer.transactionalId,
     );
     if (others.length === 0) return token;
@@ -147,11 +147,11 @@ function patienceMs(parts: LaneParts): number {
   return parts.sessionTimeoutMs + drainMsMax(parts) + COMMIT_DEADLINE_MS;
 }
 
-/** Claims the lane. @returns the claims made between our last look and our record, and the ids fenced before our record */
-async function take(
+/** @returns the claims made between our last look and our record, and the ids fenced before our record */
+async function claimLane(
   parts: LaneParts,
   writer: LaneWriter,
-): Promise<{ token: string; between: readonly Claimant[]; fenced: ReadonlySet<string> }> {
+): Promise<{ token: string; newClaims: readonly Claimant[]; fenced: ReadonlySet<string> }> {
   const { clock, committer, index, lane, processId, reader } = parts;
   const token = randomUUID();
   const seen = reader.seen(lane, token, RESTORE_DEADLINE_MS);
@@ -168,7 +168,7 @@ async function take(
     new Map(schemas),
     voidClaims.map(({ transactionalId }) => transactionalId),
   );
-  return { token, between: await seenUnlessSuperseded(parts, seen), fenced };
+  return { token, newClaims: await seenUnlessSuperseded(parts, seen), fenced };
 }
 
 /** We may never see our record: if others took the lane after us, compaction keeps only theirs. */

@@ -14,8 +14,8 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an owner that was fenced after our record counts as fenced before it',
-    find: 'between: await seenUnlessSuperseded(parts, seen), fenced }',
-    replace: 'between: await seenUnlessSuperseded(parts, seen), fenced: committer.fenced() }',
+    find: 'newClaims: await seenUnlessSuperseded(parts, seen), fenced }',
+    replace: 'newClaims: await seenUnlessSuperseded(parts, seen), fenced: committer.fenced() }',
     isToldDirectly: true,
   },
   {
@@ -32,8 +32,8 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a new owner does not read the ledger to its end',
-    find: 'between: await seenUnlessSuperseded(parts, seen), fenced }',
-    replace: 'between: [], fenced }',
+    find: 'newClaims: await seenUnlessSuperseded(parts, seen), fenced }',
+    replace: 'newClaims: [], fenced }',
   },
   {
     name: 'a taker that was called off goes on',
