@@ -13,7 +13,7 @@ import { EXIT_CODE_CONFIG, readConfig } from 'payment-processor-contract/config'
 import { LaneSet } from './lanes/lane-set.ts';
 import { servedCommandTypes } from './lanes/lane-settings.ts';
 import { StartSteps } from './lanes/start-steps.ts';
-import { AccessWatch, isAmiss } from './ops/access-watch.ts';
+import { AccessWatch, mayBeRefused } from './ops/access-watch.ts';
 import { Activity } from './ops/activity.ts';
 import { DeadLetterWatch } from './ops/dead-letter-watch.ts';
 import { deploymentOf } from './ops/deployment.ts';
@@ -34,7 +34,7 @@ import { openTracing } from './ops/tracing.ts';
 import type { KafkaAccess } from './producers/kafka-access.ts';
 import { RecordRegistry } from 'payment-processor-contract/registry';
 import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
-import { checkSurroundings, processorAccess, refusalAtStart, StartUpProblems } from './ops/start-up.ts';
+import { checkPrerequisites, processorAccess, refusalAtStart, StartUpProblems } from './ops/start-up.ts';
 
 const settings = readConfig(process.env);
 if (!settings.ok) {
@@ -110,7 +110,7 @@ const lanes = new LaneSet({
 const access = new AccessWatch<KafkaAccess>({
   allowed: { kind: 'allowed' },
   ask: () => processorAccess(config),
-  isAmiss: async () => isAmiss(await state.read()),
+  hasProblem: async () => mayBeRefused(await state.read()),
   onChange: (found) => log[found.kind === 'refused' ? 'error' : 'info']({ event: 'kafka-access', ...found }),
 });
 const registryAccess = registryWatch(registry, log);
@@ -197,7 +197,7 @@ try {
   address = ownAddress(config, port);
   log.info({ event: 'listening', host: config.HTTP_HOST, port, advertised: address });
   registryAccess.start();
-  await checkSurroundings(config, registry, topics, steps);
+  await checkPrerequisites(config, registry, topics, steps);
   if (!isEndingNow()) await api.start();
   if (!isEndingNow()) {
     // Before the lanes, which may have to wait: the page already has data then, and shows why they wait.

@@ -1,33 +1,34 @@
 /**
  * Asks Kafka and the registry what they allow us, so that readiness can tell a refusal from an outage. It asks Kafka only while
- * something is wrong. It asks the registry always, because nothing else would show that the next start will fail. The process
- * owns it; it asks one question at a time.
+ * something is wrong. It always asks the registry: nothing else would show that the next start will fail.
  *
- *   started -> (amiss? asked -> known) every interval -> stopped
+ *   started -> (problem? ask -> known) every interval -> stopped
+ *
+ * The process owns it; one question is under way at a time.
  */
 import type { ProcessorState } from './processor-state.ts';
 
 export interface AccessWatchOptions<Access> {
-  /** The answer until something is wrong. */
+  /** The answer while nothing is wrong. */
   readonly allowed: Access;
   /** Never rejects. */
   readonly ask: () => Promise<Access>;
-  /** Whether there is a problem to explain; if it rejects, it is asked again. Default: always true. */
-  readonly isAmiss?: () => Promise<boolean>;
+  /** Whether to ask at all; a rejection counts as yes. Default: always. */
+  readonly hasProblem?: () => Promise<boolean>;
   /** Called for each change. */
   readonly onChange: (access: Access) => void;
-  /** The part whose difference counts as a change. Default: everything. */
-  readonly essenceOf?: (access: Access) => unknown;
+  /** What must differ for an answer to count as a change. Default: the whole answer. */
+  readonly comparedBy?: (access: Access) => unknown;
   readonly intervalMs?: number;
 }
 
-/** Only people change rights and certificates, so a few seconds are soon enough. */
+/** Only people change rights and certificates, so every few seconds is often enough. */
 const INTERVAL_DEFAULT_MS = 5_000;
-/** Scrapes and samples refresh the ends every few seconds, so an older end is a sign of trouble. */
+/** Scrapes and samples refresh the partition ends every few seconds, so older ones are a sign of trouble. */
 const ENDS_AGE_MAX_SECONDS = 30;
 
-/** Whether a refusal by Kafka may be behind the process's state. */
-export function isAmiss({
+/** Whether a refusal by Kafka could explain the process's state. */
+export function mayBeRefused({
   lagEndsAgeSeconds,
   reasons,
 }: Pick<ProcessorState, 'lagEndsAgeSeconds' | 'reasons'>): boolean {
@@ -45,13 +46,13 @@ export class AccessWatch<Access> {
     this.#known = options.allowed;
   }
 
-  /** The last answer; `allowed` until something was wrong. */
+  /** The last answer; `allowed` while nothing is wrong. */
   known(): Access {
     return this.#known;
   }
 
   start(): void {
-    this.#timer = setTimeout(() => void this.#look(), this.#options.intervalMs ?? INTERVAL_DEFAULT_MS);
+    this.#timer = setTimeout(() => void this.#check(), this.#options.intervalMs ?? INTERVAL_DEFAULT_MS);
     this.#timer.unref();
   }
 
@@ -60,12 +61,12 @@ export class AccessWatch<Access> {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  async #look(): Promise<void> {
-    const { allowed, ask, essenceOf = (access: Access) => access, isAmiss, onChange } = this.#options;
-    const amiss = isAmiss === undefined || (await isAmiss().catch(() => true));
-    const found = amiss ? await ask() : allowed;
+  async #check(): Promise<void> {
+    const { allowed, ask, comparedBy = (access: Access) => access, hasProblem, onChange } = this.#options;
+    const mustAsk = hasProblem === undefined || (await hasProblem().catch(() => true));
+    const found = mustAsk ? await ask() : allowed;
     if (this.#isStopped) return;
-    const hasChanged = JSON.stringify(essenceOf(found)) !== JSON.stringify(essenceOf(this.#known));
+    const hasChanged = JSON.stringify(comparedBy(found)) !== JSON.stringify(comparedBy(this.#known));
     this.#known = found;
     if (hasChanged) onChange(found);
     this.start();

@@ -1,5 +1,5 @@
 /**
- * What this process has done: totals since its start, and figures of the interval since they were last taken.
+ * What this process has done: totals since its start, and figures since the last `takeInterval`.
  *
  * It sits between the lanes, the payment API and the metrics: it counts each report and passes it on.
  */
@@ -23,6 +23,7 @@ export interface IntervalFigures {
 }
 
 const ACCEPTED: Outcome = 'ACCEPTED';
+const EMPTY_INTERVAL = { resultsAccepted: 0, resultsOther: 0, calls: 0, callFaults: 0 };
 
 export class Activity {
   readonly reports: Metrics['reports'];
@@ -31,7 +32,7 @@ export class Activity {
   readonly #results = new Map<string, ResultCount>();
   readonly #commandDurations = new DurationTally();
   #ownFailures = 0;
-  #interval = { resultsAccepted: 0, resultsOther: 0, calls: 0, callFaults: 0 };
+  #interval = { ...EMPTY_INTERVAL };
 
   /** @param metrics receives every report */
   constructor(metrics: Pick<Metrics, 'reports' | 'onCall'>, nowMs: () => number) {
@@ -63,18 +64,18 @@ export class Activity {
     };
   }
 
-  /** Returns the figures since the previous call, and starts the next interval. */
+  /** Returns the figures since the last call, and starts the next interval. */
   takeInterval(): IntervalFigures {
     const figures = {
       ...this.#interval,
       command95Seconds: this.#commandDurations.percentileSeconds(95),
     };
-    this.#interval = { resultsAccepted: 0, resultsOther: 0, calls: 0, callFaults: 0 };
+    this.#interval = { ...EMPTY_INTERVAL };
     this.#commandDurations.clear();
     return figures;
   }
 
-  /** Names outside the table count as one name, so that the number of series stays bounded. */
+  /** Names that the table of metrics lacks count as `other`, so that the list stays bounded. */
   #countResult(commandType: string, outcomeName: string): void {
     const { labels } = METRICS.results;
     const command = labels.command.find((known) => known === commandType) ?? OTHER;
@@ -85,7 +86,7 @@ export class Activity {
     else this.#interval.resultsOther += 1;
   }
 
-  /** Our own list requests would hide how long payments take. */
+  /** List requests pay nothing; counting them would hide faults of the calls that do. */
   #countCall({ operation, isAnswered }: CallReport): void {
     if (operation === 'list-transactions') return;
     this.#interval.calls += 1;

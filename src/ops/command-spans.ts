@@ -1,13 +1,13 @@
 /**
- * The spans of a command's processing, by OpenTelemetry's conventions for messaging and HTTP. Pure: reports about a command in,
+ * The spans of one command, following OpenTelemetry's conventions for messaging and HTTP. Pure: reports about a command in,
  * names, times and attributes out.
  *
- *   process <command topic>   CONSUMER   from the reading of the message to the commit of its entry
+ *   process <command topic>   CONSUMER   from reading the message to committing its entry
  *   POST <route>              CLIENT     a call                                       child of process
  *   look up                   INTERNAL   a search of the service's transactions              "
- *   send <results topic>      PRODUCER   from the decision to the commit of the result       "
+ *   send <results topic>      PRODUCER   from the decision to committing the result          "
  *
- * No attribute holds a key, an account, an id of the service, a text of the publisher or of the service (invariant I9).
+ * No attribute holds a key, an account, an id from the service, or text from the publisher or the service (invariant I9).
  */
 import { createHash } from 'node:crypto';
 import { routeOf } from '../api/requests.ts';
@@ -19,8 +19,8 @@ import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
 import { keyHash } from 'payment-processor-contract/key-hash';
 
-/** What the spans of every command have in common. */
-export interface SpanSurroundings {
+/** What the spans of all commands share. */
+export interface SpanEnvironment {
   readonly groupId: string;
   readonly resultsTopic: string;
   /** The payment service. */
@@ -29,7 +29,7 @@ export interface SpanSurroundings {
 }
 
 /** @param apiBaseUrl http or https; the settings allow nothing else */
-export function surroundingsOf(apiBaseUrl: string, groupId: string, resultsTopic: string): SpanSurroundings {
+export function spanEnvironment(apiBaseUrl: string, groupId: string, resultsTopic: string): SpanEnvironment {
   const { hostname, port, protocol } = new URL(apiBaseUrl);
   const apiPort = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
   return { groupId, resultsTopic, apiHost: hostname, apiPort };
@@ -46,13 +46,13 @@ export interface SpanPlan {
   readonly isError: boolean;
 }
 
-/** HTTP statuses from here on are errors for a client. */
+/** To an HTTP client, this status and all above it are errors. */
 const ERROR_STATUS_MIN = 400;
 
 export function admissionSpan(
   command: TracedCommand,
   admission: TracedAdmission,
-  { groupId }: SpanSurroundings,
+  { groupId }: SpanEnvironment,
   nowMs: number,
 ): SpanPlan {
   const { topic, partition, offset, timestampMs } = command.origin;
@@ -78,7 +78,7 @@ export function admissionSpan(
   };
 }
 
-export function callSpan(command: TracedCommand, call: TracedCall, surroundings: SpanSurroundings): SpanPlan {
+export function callSpan(command: TracedCommand, call: TracedCall, environment: SpanEnvironment): SpanPlan {
   const { attempt, operation, reading } = call;
   const route = routeOf(operation);
   const httpStatus = 'httpStatus' in reading ? reading.httpStatus : null;
@@ -92,8 +92,8 @@ export function callSpan(command: TracedCommand, call: TracedCall, surroundings:
     attributes: {
       'http.request.method': 'POST',
       'url.template': route,
-      'server.address': surroundings.apiHost,
-      'server.port': surroundings.apiPort,
+      'server.address': environment.apiHost,
+      'server.port': environment.apiPort,
       ...(httpStatus === null ? {} : { 'http.response.status_code': httpStatus }),
       ...(attempt === 1 ? {} : { 'http.request.resend_count': attempt - 1 }),
       ...commandAttributes(command),
@@ -123,7 +123,7 @@ export function lookUpSpan(command: TracedCommand, times: CallTimes, found: Look
 export function resultSpan(
   command: TracedCommand,
   result: CommandResult,
-  { resultsTopic }: SpanSurroundings,
+  { resultsTopic }: SpanEnvironment,
   nowMs: number,
 ): SpanPlan {
   const isError = OUTCOMES[result.outcome as Outcome].isAmiss;
@@ -149,13 +149,13 @@ export function resultSpan(
 }
 
 /**
- * Derives the ids from the command's first place, so that every process derives the same ones. A process that calls after a
- * crash continues the same trace, below the same span.
- * @returns a trace id (32 hexadecimal digits) for a command that came without one, and its admission's span id (16)
+ * Derives the ids from the command's origin, so that every process derives the same ones. A process that calls after a crash
+ * continues the same trace, under the same span.
+ * @returns a trace id (32 hex digits) for a command that came without one, and the span id (16) of its admission
  */
 export function idsOf({ origin }: TracedCommand): { traceId: string; admissionSpanId: string } {
-  const place = `${origin.topic}\n${origin.partition}\n${origin.offset}\n${origin.timestampMs}`;
-  const digest = createHash('sha256').update(place).digest('hex');
+  const name = `${origin.topic}\n${origin.partition}\n${origin.offset}\n${origin.timestampMs}`;
+  const digest = createHash('sha256').update(name).digest('hex');
   return { traceId: digest.slice(0, 32), admissionSpanId: digest.slice(32, 48) };
 }
 
@@ -163,7 +163,7 @@ function commandAttributes({ commandType, key }: TracedCommand): Record<string, 
   return { 'payments.command': commandType, ...(key === null ? {} : { 'payments.key_hash': keyHash(key) }) };
 }
 
-/** The convention requires few distinct values. */
+/** The convention asks for few distinct values. */
 function errorType(type: string | null): Record<string, string> {
   return type === null ? {} : { 'error.type': type };
 }

@@ -1,6 +1,6 @@
 /**
- * One command for a person who has its key: phase, lane, calls, outcome, doubt. Pure. It shows no field of the command, and
- * masks texts of others with maskText (invariant I9). It does not repeat the key.
+ * One command, for a person who has its key: phase, lane, calls, outcome, doubt. Pure. Shows none of the command's fields,
+ * masks text from others (invariant I9), and does not repeat the key.
  */
 import type { EntryState, Entry } from '../ledger/entry.ts';
 import { proofOf } from '../ledger/entry.ts';
@@ -11,17 +11,17 @@ import type { CommandView } from '../store/command-view.ts';
 import { jsonReply, type Reply, type RequestHeaders } from './http-server.ts';
 import { maskText } from './log-redaction.ts';
 
-/** Carries the key. The address does not, because proxies log addresses. */
+/** Carries the key. The URL does not, because proxies log URLs. */
 export const KEY_HEADER = 'command-key';
 
 export interface CommandDoubt {
   /** When we sent the first call that may have taken effect. */
   readonly since: string;
-  /** The latest time at which the last of them ended. */
+  /** By when the last of those calls had ended. */
   readonly lastCallOver: string | null;
-  /** The command has a result that is not UNKNOWN: the doubt is over. */
+  /** Whether the command has a result other than UNKNOWN, which ends the doubt. */
   readonly isSettled: boolean;
-  /** The proof that no call took effect; null: there is none. */
+  /** What proved that no call took effect; null: nothing did. */
   readonly ruledOutBy: 'LOOK_UP' | 'OPERATOR' | null;
 }
 
@@ -30,18 +30,18 @@ export type CommandState =
   | {
       readonly found: true;
       readonly lane: number;
-      /** Process id of the lane's owner, by the ledger; null: no owner, or unknown. */
+      /** Process id of the lane's owner according to the ledger; null: no owner, or unknown. */
       readonly owner: string | null;
       readonly command: CommandType;
       readonly phase: EntryState;
       readonly step: Entry['step'];
-      /** The reason it waits, or when its call began. */
+      /** Why it waits, or when its call began. */
       readonly detail: string | null;
       /** Null: no result yet. */
       readonly outcome: Outcome | null;
       readonly completed: string | null;
       readonly revision: number;
-      /** Calls that may have been sent, except the one under way. */
+      /** Calls that may have been sent, not counting one under way. */
       readonly attempts: number;
       readonly published: string;
       /** No call starts after this instant. */
@@ -53,10 +53,9 @@ export type CommandState =
       readonly doubt: CommandDoubt | null;
     };
 
-/** The answer to a request that names a key in its header. */
 export function commandReply(headers: RequestHeaders, lookUp: (key: string) => CommandView): Reply {
   const given = headers[KEY_HEADER];
-  if (typeof given !== 'string') return jsonReply(400, { error: `name the key in the header ${KEY_HEADER}` });
+  if (typeof given !== 'string') return jsonReply(400, { error: `send the key in the header ${KEY_HEADER}` });
   const problem = keyProblem(given);
   return problem === null ? jsonReply(200, commandState(lookUp(given))) : jsonReply(400, { error: problem });
 }
@@ -64,7 +63,7 @@ export function commandReply(headers: RequestHeaders, lookUp: (key: string) => C
 export function commandState(view: CommandView): CommandState {
   switch (view.kind) {
     case 'not-open':
-      return { found: false, lane: null, reason: 'the local store is not open: the process is starting or ending' };
+      return { found: false, lane: null, reason: 'the local store is not open: the process is starting or stopping' };
     case 'unreadable':
       return { found: false, lane: view.lane, reason: view.problem };
     case 'unknown':
@@ -108,7 +107,7 @@ function stateOf({ entry, lane, owner }: Extract<CommandView, { kind: 'known' }>
 function detailOf({ phase }: Entry): string | null {
   switch (phase.state) {
     case 'INTENT':
-      return `a call may be under way since ${instantInWords(phase.atMs)}, for ${phase.timeoutMs} ms at most`;
+      return `a call may have been under way since ${instantInWords(phase.atMs)}, for at most ${phase.timeoutMs} ms`;
     case 'PARKED':
       return `to be tried at ${instantInWords(phase.untilMs)}: ${maskText(phase.reason)}`;
     case 'DOUBTFUL':

@@ -1,9 +1,9 @@
 /**
- * The open dead letters, read from their topic: those that no operator has redriven or acknowledged.
+ * Follows the dead-letter topic and keeps the open letters: those that no operator has redriven or acknowledged.
  *
- *   start   reads the newest records of each partition, then follows it; restarts after a failure; until stop
+ *   start   reads the newest records of each partition, then follows it until stop; restarts after a failure
  *
- * Owns its consumer, and a bounded list of open letters with place and reason.
+ * Owns its consumer, and a bounded list of open letters with offset and reason.
  */
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { TopicTail, type TailedRecord, type TailOptions } from '../consumers/topic-tail.ts';
@@ -32,11 +32,11 @@ interface Letter {
   readonly atMs: number;
 }
 
-/** This many letters usually share one cause. Beyond the limit we forget the oldest. */
+/** That many letters usually share one cause, so beyond the limit we forget the oldest. */
 const OPEN_MAX = 10_000;
-/** Offsets of a partition that a process reads at its start, so that a flood of letters does not delay it. */
+/** Limit of offsets that a process reads per partition at its start, so that a flood of letters does not delay it. */
 const READ_MAX = BigInt(OPEN_MAX);
-const AGAIN_AFTER_MS = 30_000;
+const RETRY_AFTER_MS = 30_000;
 /** The operator who published it got an answer, so no one has to act. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
@@ -44,12 +44,12 @@ export class DeadLetterWatch {
   readonly #options: DeadLetterWatchOptions;
   readonly #open = new Map<string, Letter>();
   readonly #next = new Map<number, bigint>();
-  /** The same, but past offsets that hold nothing for readers. */
+  /** Like `#next`, but also past offsets that readers never get. */
   readonly #passed = new Map<number, bigint>();
-  /** The partition ends when reading began; null: it does not read. */
+  /** Partition ends when reading began; null while not reading. */
   #ends: ReadonlyMap<number, PartitionOffsets> | null = null;
   #tail: TopicTail | null = null;
-  #again: NodeJS.Timeout | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
   constructor(options: DeadLetterWatchOptions) {
@@ -71,7 +71,7 @@ export class DeadLetterWatch {
       ...this.#options,
       takesKeyless: true,
       nextOffset: (partition) => this.#next.get(partition) ?? 0n,
-      onRecords: (partition, records, nextOffset) => this.seen(partition, records, nextOffset),
+      onRecords: (partition, records, nextOffset) => this.apply(partition, records, nextOffset),
       onFiltered: (partition, _first, last) => void this.#passed.set(partition, last + 1n),
       onFetched: () => undefined,
       onFatal: (error) => void this.#failed(error),
@@ -83,11 +83,11 @@ export class DeadLetterWatch {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    clearTimeout(this.#again);
+    clearTimeout(this.#retryTimer);
     await this.#tail?.stop();
   }
 
-  seen(partition: number, records: readonly TailedRecord[], nextOffset: bigint): void {
+  apply(partition: number, records: readonly TailedRecord[], nextOffset: bigint): void {
     this.#next.set(partition, nextOffset);
     this.#passed.set(partition, nextOffset);
     for (const { headers, offset, timestampMs } of records) {
@@ -102,13 +102,13 @@ export class DeadLetterWatch {
     }
   }
 
-  /** True once all letters are read. Before that, and while reading fails, more may be open. */
+  /** False until all letters are read, and while reading fails: more may be open. */
   isRead(): boolean {
     const ends = this.#ends === null ? null : [...this.#ends];
     return ends?.every(([partition, { high, low }]) => (this.#passed.get(partition) ?? low) >= high) === true;
   }
 
-  /** @param lowOf first offset of the partition; letters that retention removed are no longer open */
+  /** @param lowOf first offset of the partition; a letter that retention removed is no longer open */
   open(lowOf: (partition: number) => bigint): OpenLetters[] {
     for (const [place, { offset, partition }] of this.#open) if (offset < lowOf(partition)) this.#open.delete(place);
     return [...Map.groupBy(this.#open.values(), ({ reason }) => reason)].map(([reason, letters]) => {
@@ -121,7 +121,7 @@ export class DeadLetterWatch {
     this.#ends = null;
     this.#options.onProblem(error);
     await this.#tail?.stop();
-    clearTimeout(this.#again);
-    if (!this.#isStopped) this.#again = setTimeout(() => this.start(), AGAIN_AFTER_MS).unref();
+    clearTimeout(this.#retryTimer);
+    if (!this.#isStopped) this.#retryTimer = setTimeout(() => this.start(), RETRY_AFTER_MS).unref();
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Whether this process does its work, with plain reasons. Pure.
+ * Whether this process can do its work, and why not. Pure.
  *
  * Readiness guides rollouts and people. Liveness is deliberately not here: it never depends on Kafka or the payment service,
  * because a restart fixes neither. The HTTP server answers it as long as the event loop runs.
@@ -16,7 +16,7 @@ import type { RegistryFault } from 'payment-processor-contract/registry';
 export interface ReadinessInputs {
   /** Shutting down. */
   readonly isDraining: boolean;
-  /** What the start waits for; null: nothing, or it is over. */
+  /** What startup waits for; null: nothing, or startup is over. */
   readonly starting: StartWait | null;
   readonly lanes: LaneSetStatus;
   /** Kafka's answer when last asked what it allows us. */
@@ -30,11 +30,11 @@ export interface ReadinessInputs {
 
 export interface Readiness {
   readonly ready: boolean;
-  /** Why it is not ready; for a ready process, other problems. */
+  /** Why it is not ready. A ready process may also have problems. */
   readonly reasons: readonly string[];
 }
 
-/** One loss is an accident, such as a restarted broker or a frozen process. */
+/** A single loss is an accident, such as a restarted broker or a frozen process. */
 const LOSSES_REPORTED_MIN = 2;
 
 interface Finding {
@@ -42,7 +42,7 @@ interface Finding {
   readonly isBlocking: boolean;
 }
 
-/** @returns not ready while draining, without lanes or group, or if lanes, the service or the registry are blocked */
+/** @returns not ready while starting, draining, refused by Kafka or standing aside, or if group, lanes, service or registry block it */
 export function readiness(inputs: ReadinessInputs): Readiness {
   const findings = [
     ...(inputs.isDraining ? [blocking('draining: the process is shutting down')] : []),
@@ -52,7 +52,7 @@ export function readiness(inputs: ReadinessInputs): Readiness {
     ...laneFindings(inputs.lanes, inputs.registryFault),
     ...(inputs.lanes.asideReason === null
       ? serviceFindings(inputs.api, inputs.servedOperations)
-      : asideFindings(inputs.lanes.asideReason)),
+      : [blocking(`stands aside, and other members have the lanes: ${inputs.lanes.asideReason}`)]),
   ];
   return { ready: !findings.some((finding) => finding.isBlocking), reasons: findings.map((finding) => finding.reason) };
 }
@@ -70,7 +70,7 @@ function accessFindings(access: KafkaAccess): Finding[] {
     case 'refused':
       return access.problems.map((problem) => blocking(`refused by Kafka: ${problem}`));
     case 'unknown':
-      // Group and lanes already report that Kafka does not answer; this adds the address.
+      // Not blocking: if Kafka does not answer, group and lanes already report it. This adds the address.
       return [{ reason: `Kafka cannot be asked: ${access.problem}`, isBlocking: false }];
   }
 }
@@ -89,7 +89,7 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
   const acquiring: number[] = [];
   const releasing: number[] = [];
   const findings: Finding[] = [];
-  /** Many lanes may share a problem; it is reported once. */
+  /** Lanes by problem, so that a shared problem is reported once. */
   const registryProblems = new Map<string, number[]>();
   for (const [lane, { stage, stoppedReason, inputs, trouble }] of status.lanes) {
     if (trouble !== null && trouble.losses >= LOSSES_REPORTED_MIN)
@@ -122,7 +122,7 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
     findings.push(blocking(`the schema registry cannot be asked (${lanesInWords(lanes)}): ${problem}`));
   }
   if (registryFault !== null && registryProblems.size === 0) {
-    // Known schemas need no registry; the next start does.
+    // Not blocking: commands with known schemas need no registry. The next start does.
     const reason = `the schema registry cannot be asked, and no command waits for it: ${registryFault.problem}`;
     findings.push({ reason, isBlocking: false });
   }
@@ -133,20 +133,15 @@ function troubleInWords(lane: number, { losses, message, reason }: Trouble): str
   return `keeps being lost: lane ${lane}, ${losses} times recently; last ${reason}: ${message}`;
 }
 
-/** The reason names the problem with the service. */
-function asideFindings(reason: string): Finding[] {
-  return [blocking(`stands aside, and other members have the lanes: ${reason}`)];
-}
-
 function serviceFindings(api: PaymentApiSnapshot, served: readonly CommandType[]): Finding[] {
   const { state } = api;
   if (state.kind === 'unchecked') return [blocking('payment service not checked yet')];
   if (state.kind === 'held') return [blocking(`payment service held: ${state.reason}`)];
-  const closed = served.filter((operation) => ['open', 'checking'].includes(api.operations[operation].breaker));
-  if (closed.length === 0) return [];
-  const reason = `breaker open for ${closed.join(', ')}`;
-  if (closed.length === served.length) return [blocking(`payment service unreachable: ${reason}`)];
-  // The process serves the other operations; taking it out of service would not help.
+  const blocked = served.filter((operation) => ['open', 'checking'].includes(api.operations[operation].breaker));
+  if (blocked.length === 0) return [];
+  const reason = `breaker open for ${blocked.join(', ')}`;
+  if (blocked.length === served.length) return [blocking(`payment service unreachable: ${reason}`)];
+  // Not blocking: the process still serves the other operations.
   return [{ reason, isBlocking: false }];
 }
 

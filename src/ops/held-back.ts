@@ -1,23 +1,23 @@
 /**
- * Messages that no reader gets, because they lie behind an open transaction. No lag counts them: lag ends where readers must
- * stop. Pure.
+ * Messages that no reader gets, because they lie behind an open transaction. Lag does not count them: it ends where readers
+ * must stop. Pure.
  */
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 
 export interface HeldBack {
   readonly messages: number;
-  /** The offset at which readers must stop. */
+  /** The last stable offset: readers must stop there. */
   readonly stableOffset: bigint;
-  /** When we first saw that. */
+  /** When we first saw readers stop there. */
   readonly sinceMs: number;
 }
 
-/** Kafka ends the processor's own transactions after their timeout (15 s). It checks every 10 s by default. */
-const OWN_LASTS_MS_MAX = 30_000;
+/** Kafka ends the processor's own transactions after their timeout (15 s), which it checks every 10 s by default. */
+const OWN_TRANSACTION_MS_MAX = 30_000;
 
 /**
- * @param highWatermark asked before the offsets, so that messages that arrive in between do not count
- * @param earlier the previous finding for the partition
+ * @param highWatermark read before the offsets, so that messages that arrive in between do not count
+ * @param earlier the last finding for the partition
  * @returns null: nothing is held back
  */
 export function heldBack(
@@ -32,7 +32,7 @@ export function heldBack(
   return { messages: Number(highWatermark - stableOffset), stableOffset, sinceMs };
 }
 
-/** A transaction of the processor itself that lasts longer than any that Kafka will still end. */
-export function isForgotten(held: HeldBack, nowMs: number): boolean {
-  return nowMs - held.sinceMs >= OWN_LASTS_MS_MAX;
+/** Whether a transaction of the processor itself hangs: Kafka should have ended it by now, and will not. */
+export function isHanging(held: HeldBack, nowMs: number): boolean {
+  return nowMs - held.sinceMs >= OWN_TRANSACTION_MS_MAX;
 }

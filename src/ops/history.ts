@@ -1,9 +1,9 @@
 /**
- * Samples of this process's last quarter of an hour, for charts without a monitoring system.
+ * Samples of this process's last 15 minutes, for people without a monitoring system.
  *
- *   start   samples at each full 5 s of the wall clock, until stop; the ring keeps the newest
+ *   start   samples every 5 s until stop, at multiples of 5 s on the wall clock; keeps the newest
  *
- * Owns its timer. A state that cannot be read leaves a gap in the time of the samples.
+ * Owns its timer. If the state cannot be read, that sample is missing.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Activity, IntervalFigures } from './activity.ts';
@@ -19,9 +19,9 @@ export interface Sample extends IntervalFigures {
   readonly at: string;
   /** Since the previous sample. Divide counts by it to get a rate. */
   readonly intervalSeconds: number;
-  /** Commands that are not admitted, all lanes; null if it is unknown for every lane. */
+  /** Commands not yet admitted, all lanes; null if unknown for every lane. */
   readonly lagMessages: number | null;
-  /** Inputs of this process's lanes with a known lag. Only samples with the same inputs can be compared. */
+  /** Number of inputs with a known lag. Lag is comparable only between samples with the same number. */
   readonly lagInputs: number;
   /** Admitted commands without a result. */
   readonly unfinished: number;
@@ -33,7 +33,7 @@ export interface HistoryOptions {
   readonly activity: Pick<Activity, 'takeInterval'>;
   readonly readState: () => Promise<ProcessorState>;
   readonly clock: Clock;
-  /** A state could not be read: a bug. */
+  /** Reading the state failed: a bug. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -74,7 +74,7 @@ export class History {
     const nowMs = clock.monotonicMs();
     const intervalSeconds = Math.max(nowMs - this.#sampledMs, 1) / 1000;
     this.#sampledMs = nowMs;
-    // Not the state's own instant: a reader that asked during the reading asks next for samples newer than that.
+    // Not `state.at`: a member that asks meanwhile continues from a later instant, and would miss this sample.
     const at = new Date(clock.nowMs()).toISOString();
     this.#samples.push({ at, ...sampleOf(state), ...activity.takeInterval(), intervalSeconds });
     if (this.#samples.length > SAMPLES_MAX) this.#samples.shift();

@@ -1,11 +1,11 @@
 /**
- * The HTTP endpoints: routes passed to the server give small answers to GET.
+ * Serves the HTTP endpoints: small responses to GET, from the routes passed in.
  *
- *   start   listening, or rejects with the remedy
- *   stop    no new connections; answers under way are finished, up to a deadline
+ *   start   listens, or rejects with the remedy
+ *   stop    accepts no connections, and finishes responses under way, up to a deadline
  *
- * Owns the listening socket and its connections. Requests have no body, few headers and a short timeout. An answer that takes
- * too long becomes a 503.
+ * Owns the listening socket and its connections. Requests have no body, few headers and a short timeout. A response that
+ * takes too long becomes a 503.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import {
@@ -33,7 +33,7 @@ export interface Reply {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
-  /** Further headers, names in lower case. */
+  /** More headers; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +41,7 @@ export type RequestHeaders = Readonly<IncomingHttpHeaders>;
 
 export interface Route {
   readonly path: string;
-  /** Whether it requires the token, if one is set. */
+  /** Whether it requires the token, provided that one is set. */
   readonly isProtected: boolean;
   /** A credential that this route accepts instead of the token; null: there is none. */
   readonly otherToken?: () => string | null;
@@ -60,9 +60,9 @@ export interface HttpServerOptions {
 }
 
 export interface HttpServer {
-  /** @throws Error with the remedy if the server cannot listen on the address */
+  /** @throws Error with the remedy if it cannot listen there */
   start(): Promise<{ port: number }>;
-  /** Bounded: after the deadline it closes open connections. */
+  /** Bounded: closes remaining connections after the deadline. */
   stop(): Promise<void>;
 }
 
@@ -82,24 +82,24 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 }
 
 /**
- * Beyond the limit the server closes the connection that has been idle longest. A client that holds connections open must not
- * keep probes out.
+ * A client that holds connections open must not keep probes out: beyond the limit the server closes the connection that has
+ * been idle longest.
  */
 function boundConnections(server: Server): void {
-  const silent = new Set<Socket>();
+  const idle = new Set<Socket>();
   server.maxConnections = CONNECTIONS_MAX + 1;
   server.on('connection', (socket) => {
-    silent.add(socket);
-    socket.once('close', () => silent.delete(socket));
-    const [oldest] = silent;
+    idle.add(socket);
+    socket.once('close', () => idle.delete(socket));
+    const [oldest] = idle;
     server.getConnections((_error, count) => {
       if (count > CONNECTIONS_MAX) oldest?.destroy();
     });
   });
   server.on('request', ({ socket }, response: ServerResponse) => {
-    silent.delete(socket);
+    idle.delete(socket);
     response.once('finish', () => {
-      if (!socket.destroyed) silent.add(socket);
+      if (!socket.destroyed) idle.add(socket);
     });
   });
 }
@@ -115,7 +115,7 @@ async function respond(options: HttpServerOptions, request: IncomingMessage, res
   const route = options.routes.find((candidate) => candidate.path === path);
   if (route === undefined) {
     const paths = options.routes.map((known) => known.path).join(', ');
-    send(request, response, jsonReply(404, { error: `not found; the paths are ${paths}` }));
+    send(request, response, jsonReply(404, { error: `not found; the paths are: ${paths}` }));
   } else if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.setHeader('allow', 'GET, HEAD');
     send(request, response, jsonReply(405, { error: 'only GET and HEAD are allowed' }));

@@ -1,4 +1,4 @@
-/** Checks all the time whether the schema registry can be used, and logs each change. */
+/** Checks continually whether this process can use the schema registry, and logs each change. */
 import type { Logger } from 'pino';
 import type { RecordRegistry, RegistryFault } from 'payment-processor-contract/registry';
 import { isRegistryRefusal } from 'payment-processor-contract/registry-failure';
@@ -12,8 +12,8 @@ export function registryWatch(
   return new AccessWatch<RegistryFault | null>({
     allowed: null,
     ask: () => registry.fault(),
-    // Each lane may wait for another schema. Problems that differ only in the schema share one cause and one line.
-    essenceOf: (fault) => fault?.failure.kind ?? null,
+    // Each lane may wait for a different schema. Problems that differ only in the schema are one cause, logged once.
+    comparedBy: (fault) => fault?.failure.kind ?? null,
     onChange: (fault) => {
       const event = 'registry-access';
       if (fault === null) {

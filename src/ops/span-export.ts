@@ -1,11 +1,11 @@
 /**
- * Spans made and exported by OpenTelemetry's SDK.
+ * Makes spans and exports them, with OpenTelemetry's SDK.
  *
- *   command reported -> span plan -> sampled? -> queue (bounded; drops the overflow) -> batches by OTLP over HTTP
+ *   command reported -> span plan -> sampled? -> queue (bounded; drops the overflow) -> batches over OTLP/HTTP
  *   stop -> exports the queue, for a bounded time
  *
  * A slow or missing collector costs spans and one log line per minute, nothing else. Owns the provider, whose batch processor
- * owns queue, timer and connections. This is the only file that knows the SDK.
+ * owns queue, timer and connections. No other file uses the SDK.
  */
 import {
   defaultTextMapGetter,
@@ -49,14 +49,14 @@ import {
   idsOf,
   lookUpSpan,
   resultSpan,
-  surroundingsOf,
+  spanEnvironment,
   type SpanPlan,
   type SpanRole,
 } from './command-spans.ts';
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import type { SamplerChoice, Tracing, TracingOptions, TracingSettings } from './tracing-settings.ts';
 
-/** How long an ending process waits to export its last spans. */
+/** How long a stopping process waits to export its last spans. */
 const STOP_MS_MAX = 2_000;
 /** Interval between log lines about failed exports. */
 const FAILURE_LOG_MS = 60_000;
@@ -88,9 +88,9 @@ export function startSpanExport(settings: TracingSettings, { clock, config, log,
     scheduledDelayMillis: settings.delayMs,
     exportTimeoutMillis: settings.exportTimeoutMs,
   });
-  const surroundings = surroundingsOf(config.API_BASE_URL, config.KAFKA_GROUP_ID, topics.results);
+  const environment = spanEnvironment(config.API_BASE_URL, config.KAFKA_GROUP_ID, topics.results);
   const sampler = samplerOf(settings.sampler);
-  const ids = new GivenIds();
+  const ids = new PresetIds();
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'payment-processor' }))
     .merge(
@@ -114,7 +114,7 @@ export function startSpanExport(settings: TracingSettings, { clock, config, log,
     // Clocks can be set back.
     span.end(Math.max(beganMs, endedMs));
   };
-  /** Below the admission's span, and sampled like it, whichever process made it. */
+  /** Under the admission's span and sampled like it, even if another process made that span. */
   const emitBelow = (command: TracedCommand, plan: SpanPlan): void => {
     const { admissionSpanId, publisher, traceId } = placeOf(command);
     const { decision } = sampler.shouldSample(publisher, traceId, plan.name, KINDS[plan.role], {}, []);
@@ -141,40 +141,40 @@ export function startSpanExport(settings: TracingSettings, { clock, config, log,
       admitted: (command, admission) =>
         safely(() => {
           const place = placeOf(command);
-          const plan = admissionSpan(command, admission, surroundings, clock.nowMs());
+          const plan = admissionSpan(command, admission, environment, clock.nowMs());
           ids.during(place, () => emit(plan, place.publisher));
         }),
-      called: (command, call) => safely(() => emitBelow(command, callSpan(command, call, surroundings))),
+      called: (command, call) => safely(() => emitBelow(command, callSpan(command, call, environment))),
       lookedUp: (command, times, found) => safely(() => emitBelow(command, lookUpSpan(command, times, found))),
       resulted: (command, result) =>
-        safely(() => emitBelow(command, resultSpan(command, result, surroundings, clock.nowMs()))),
+        safely(() => emitBelow(command, resultSpan(command, result, environment, clock.nowMs()))),
     },
     stop: async () => settledWithin(provider.shutdown().catch(failed), STOP_MS_MAX),
   };
 }
 
-/** Random ids, except for an admission, whose ids are given. */
-class GivenIds implements IdGenerator {
+/** Random ids, except for an admission, whose ids are preset. */
+class PresetIds implements IdGenerator {
   readonly #random = new RandomIdGenerator();
-  #given: Pick<TracePlace, 'traceId' | 'admissionSpanId'> | null = null;
+  #preset: Pick<TracePlace, 'traceId' | 'admissionSpanId'> | null = null;
 
   /** @param start starts one span synchronously */
   during(place: Pick<TracePlace, 'traceId' | 'admissionSpanId'>, start: () => void): void {
-    this.#given = place;
+    this.#preset = place;
     try {
       start();
     } finally {
-      this.#given = null;
+      this.#preset = null;
     }
   }
 
   generateSpanId(): string {
-    return this.#given?.admissionSpanId ?? this.#random.generateSpanId();
+    return this.#preset?.admissionSpanId ?? this.#random.generateSpanId();
   }
 
   /** The SDK calls it only for a span without a parent. */
   generateTraceId(): string {
-    return this.#given?.traceId ?? this.#random.generateTraceId();
+    return this.#preset?.traceId ?? this.#random.generateTraceId();
   }
 }
 
@@ -184,25 +184,25 @@ function samplerOf({ isParentBased, ratio }: SamplerChoice): Sampler {
   return isParentBased ? new ParentBasedSampler({ root: own }) : own;
 }
 
-/** Logs the first failure at once, then one line per minute with the number in between. */
+/** Logs the first failure at once, then at most one line per minute with the number of failures in between. */
 function failureLog(log: TracingOptions['log'], monotonicMs: () => number): (error: unknown) => void {
-  let saidMs = -Infinity;
-  let unsaid = 0;
+  let loggedMs = -Infinity;
+  let suppressed = 0;
   return (error) => {
-    if (monotonicMs() - saidMs < FAILURE_LOG_MS) {
-      unsaid += 1;
+    if (monotonicMs() - loggedMs < FAILURE_LOG_MS) {
+      suppressed += 1;
       return;
     }
-    log.warn({ event: 'tracing-export-failed', err: error, failuresBefore: unsaid });
-    saidMs = monotonicMs();
-    unsaid = 0;
+    log.warn({ event: 'tracing-export-failed', err: error, failuresBefore: suppressed });
+    loggedMs = monotonicMs();
+    suppressed = 0;
   };
 }
 
 /** The SDK's own diagnostics: dropped spans, ignored settings. */
 function diagnosticsTo(failed: (error: unknown) => void): DiagLogger {
-  // The component's name and its message are strings. Other arguments may be of any size and content.
-  const say = (...parts: unknown[]): void => failed(parts.filter((part) => typeof part === 'string').join(' '));
+  // The component's name and message are strings. Other arguments may have any size and content.
+  const report = (...parts: unknown[]): void => failed(parts.filter((part) => typeof part === 'string').join(' '));
   const nothing = (): void => undefined;
-  return { error: say, warn: say, info: nothing, debug: nothing, verbose: nothing };
+  return { error: report, warn: report, info: nothing, debug: nothing, verbose: nothing };
 }

@@ -1,8 +1,8 @@
 /**
  * Checks the prerequisites for reading the first command: our schemas in the registry, and topics that match the contract.
  *
- * If something is missing, wrong or refused (authentication, certificate, rights), the process ends, and names every problem
- * with its remedy. If Kafka or the registry does not answer, it retries: an outage is not a failure (invariant I5).
+ * If something is missing, wrong or refused (authentication, certificate, rights), the process names every problem with its
+ * remedy and exits. If Kafka or the registry does not answer, it retries: an outage is not a failure (invariant I5).
  */
 import type { Config } from 'payment-processor-contract/config';
 import { kafkajsProblem } from 'payment-processor-contract/kafka/patched-kafkajs';
@@ -38,7 +38,7 @@ export class StartUpProblems extends Error {
  * Resolves once all prerequisites are met, or the process is shutting down.
  * @throws StartUpProblems, or the error by which Kafka refused us
  */
-export async function checkSurroundings(
+export async function checkPrerequisites(
   config: Config,
   registry: RecordRegistry,
   topics: TopicNames,
@@ -51,13 +51,13 @@ export async function checkSurroundings(
     try {
       await registry.prepare([topics.results, topics.transactionStatusChanged, topics.quoteStatusChanged]);
     } catch (error) {
-      const isLasting = error instanceof RegistryError && error.refused;
-      throw isLasting ? new StartUpProblems([error.message]) : error;
+      const isPermanent = error instanceof RegistryError && error.refused;
+      throw isPermanent ? new StartUpProblems([error.message]) : error;
     }
   });
   const step = kafkaStep(config, 'checking rights and topics', (error) => error instanceof StartUpProblems);
   await steps.run(step, async () => {
-    // Before the topics: a topic that we may not see looks as if it did not exist.
+    // Before the topics: one that we have no right to see looks as if it did not exist.
     const access = await processorAccess(config, kafka);
     if (access.kind === 'refused') throw new StartUpProblems(access.problems);
     if (access.kind === 'unknown') throw new Error(access.problem);

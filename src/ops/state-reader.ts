@@ -15,7 +15,7 @@ import type { LedgerStatus } from '../store/ledger-view.ts';
 import type { Activity } from './activity.ts';
 import type { DeadLetterWatch } from './dead-letter-watch.ts';
 import { readiness, type Readiness } from './health.ts';
-import { heldBack, isForgotten, type HeldBack } from './held-back.ts';
+import { heldBack, isHanging, type HeldBack } from './held-back.ts';
 import { inputLag, type InputLag, type KnownOffsets } from './lag.ts';
 import { ledgerState } from './ledger-state.ts';
 import { memberStates } from './members.ts';
@@ -105,7 +105,7 @@ export class StateReader {
     const nowMs = clock.nowMs();
     const inputs = this.#inputs(status, known, nowMs);
     const uncommitted = this.#uncommittedSince(status, inputs, nowMs);
-    const forgotten = this.#forgottenInLedger(known, nowMs);
+    const hanging = this.#hangingInLedger(known, nowMs);
     const ledgerShown = ledgerState(ledger, known.topics.get(topics.ledger)?.ends);
     return processorState({
       nowMs,
@@ -118,7 +118,7 @@ export class StateReader {
       api: api.snapshot(),
       lagOf: (lane, topic) => inputs.get(inputName(lane, topic))?.lag ?? NOTHING,
       heldBackOf: (lane, topic) => inputs.get(inputName(lane, topic))?.heldBack ?? null,
-      ledgerHeldBackSinceMs: (lane) => forgotten.get(lane)?.sinceMs ?? null,
+      ledgerHeldBackSinceMs: (lane) => hanging.get(lane)?.sinceMs ?? null,
       uncommittedSinceMs: (lane) => uncommitted.get(lane) ?? null,
       endsAgeMs: known.ageMs,
       callSlots,
@@ -155,14 +155,14 @@ export class StateReader {
   }
 
   /** All lanes, not only our own: an open transaction keeps any next owner from reading the ledger. */
-  #forgottenInLedger(known: KnownTopicEnds, nowMs: number): ReadonlyMap<number, HeldBack> {
+  #hangingInLedger(known: KnownTopicEnds, nowMs: number): ReadonlyMap<number, HeldBack> {
     const answer = known.topics.get(this.#options.topics.ledger);
     for (const lane of answer?.ends.keys() ?? []) {
       const held = heldBackIn(answer, lane, this.#ledgerHeldBack.get(lane) ?? null, nowMs - known.ageMs);
       if (held === null) this.#ledgerHeldBack.delete(lane);
       else this.#ledgerHeldBack.set(lane, held);
     }
-    return new Map([...this.#ledgerHeldBack].filter(([, held]) => isForgotten(held, nowMs)));
+    return new Map([...this.#ledgerHeldBack].filter(([, held]) => isHanging(held, nowMs)));
   }
 
   #waitingElsewhere(status: LaneSetStatus, known: KnownTopicEnds): WaitingElsewhere[] | null {

@@ -1,9 +1,11 @@
 /**
- * The `OTEL_*` variables that decide whether and how spans are exported, as OpenTelemetry's specification has them. Pure.
+ * The `OTEL_*` variables that decide whether and how spans are exported, as OpenTelemetry specifies them. Pure.
  *
- * This file reads the variables that the SDK's packages do not read. They read the exporter's endpoint, headers, timeout,
- * compression and certificates, the service name and resource attributes. An unusable value is reported and ignored, because
- * payments do not depend on tracing: a wrong endpoint or protocol turns tracing off, anything else takes its default.
+ * This file reads only what the SDK's packages do not: they read the exporter's endpoint, headers, timeout, compression and
+ * certificates, the service name and the resource attributes.
+ *
+ * Payments must not depend on tracing, so we report an unusable value and ignore it. A wrong endpoint or protocol turns tracing
+ * off; anything else falls back to its default.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -14,7 +16,7 @@ import type { TopicNames } from 'payment-processor-contract/topics';
 export interface Tracing {
   /** Receives the reports of lanes and calls. */
   readonly traces: CommandTraces;
-  /** Exports the remaining spans, for a bounded time. Never rejects. */
+  /** Exports the queued spans, for a bounded time. Never rejects. */
   stop(): Promise<void>;
 }
 
@@ -37,7 +39,7 @@ export interface SamplerChoice {
 export interface TracingSettings {
   readonly protocol: ExportProtocol;
   readonly sampler: SamplerChoice;
-  /** Spans that wait for export; further ones are dropped. */
+  /** Most spans waiting for export; beyond that they are dropped. */
   readonly queueMax: number;
   readonly batchMax: number;
   readonly delayMs: number;
@@ -72,14 +74,14 @@ export function readTracingSettings(environment: Environment): TracingChoice {
   const problems: string[] = [];
   const others = exporters.filter((name) => name !== 'otlp');
   if (others.length > 0) problems.push('OTEL_TRACES_EXPORTER: only otlp and none are supported');
-  const wrong = endpoints.filter((name) => !isHttpUrl(valueOf(name)));
-  problems.push(...wrong.map((name) => `${name} is not an http or https URL; no spans are exported`));
+  const invalid = endpoints.filter((name) => !isHttpUrl(valueOf(name)));
+  problems.push(...invalid.map((name) => `${name} is not an http or https URL; no spans are exported`));
   const protocol = readProtocol(
     valueOf('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') || valueOf('OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/protobuf',
   );
   if (protocol === null)
     problems.push('OTEL_EXPORTER_OTLP_PROTOCOL: only http/protobuf and http/json are supported; no spans are exported');
-  if (protocol === null || wrong.length > 0 || (exporters.length > 0 && !exporters.includes('otlp')))
+  if (protocol === null || invalid.length > 0 || (exporters.length > 0 && !exporters.includes('otlp')))
     return { settings: null, problems };
 
   const wholeNumber = (name: string, fallback: number, max: number): number => {

@@ -1,6 +1,6 @@
 /**
- * Tracing of commands by OpenTelemetry, off unless `OTEL_*` asks for it. The SDK is loaded only then, so that a process
- * without tracing carries none of it.
+ * Tracing of commands with OpenTelemetry, off unless `OTEL_*` variables turn it on. Only then is the SDK loaded: a process
+ * without tracing should not pay for it.
  */
 import type { Environment } from 'payment-processor-contract/config';
 import { readTracingSettings, type Tracing, type TracingOptions } from './tracing-settings.ts';
@@ -10,7 +10,7 @@ const OFF: Tracing = {
   stop: async () => undefined,
 };
 
-/** Never rejects: a fault in tracing must not stop payments. */
+/** Never rejects: payments must not depend on tracing. */
 export async function openTracing(environment: Environment, options: TracingOptions): Promise<Tracing> {
   const { log } = options;
   const { problems, settings } = readTracingSettings(environment);

@@ -31,7 +31,7 @@ const fromBeginning = (): bigint => 0n;
 describe('open dead letters', () => {
   test('are messages, by reason, with the last of each; notes are none', () => {
     const letters = watch();
-    letters.seen(0, [letter(1), letter(3), letter(5, 'NO_KEY'), note(7, 9, HANDLED.redriven)], 9n);
+    letters.apply(0, [letter(1), letter(3), letter(5, 'NO_KEY'), note(7, 9, HANDLED.redriven)], 9n);
     expect(letters.open(fromBeginning)).toEqual([
       { reason: 'UNREADABLE', count: 2, lastAt: '2026-03-01T12:00:03.000Z' },
       { reason: 'NO_KEY', count: 1, lastAt: '2026-03-01T12:00:05.000Z' },
@@ -40,14 +40,14 @@ describe('open dead letters', () => {
 
   test.each(Object.values(HANDLED))('are not those %s, on their own partition alone', (reason) => {
     const letters = watch();
-    letters.seen(0, [letter(1), note(3, 1, reason)], 5n);
-    letters.seen(1, [letter(1)], 2n);
+    letters.apply(0, [letter(1), note(3, 1, reason)], 5n);
+    letters.apply(1, [letter(1)], 2n);
     expect(letters.open(fromBeginning)).toMatchObject([{ reason: 'UNREADABLE', count: 1 }]);
   });
 
   test('are neither refused decisions nor what retention took', () => {
     const letters = watch();
-    letters.seen(0, [letter(1), letter(4), letter(5, 'REFUSED_DECISION')], 6n);
+    letters.apply(0, [letter(1), letter(4), letter(5, 'REFUSED_DECISION')], 6n);
     expect(letters.open(() => 4n)).toMatchObject([{ reason: 'UNREADABLE', count: 1 }]);
   });
 
@@ -63,9 +63,9 @@ describe('open dead letters', () => {
     expect(letters.isRead()).toBe(false);
     letters.start();
     await turn();
-    letters.seen(0, [letter(0)], 1n);
+    letters.apply(0, [letter(0)], 1n);
     expect(letters.isRead()).toBe(false);
-    letters.seen(0, [letter(1)], 2n);
+    letters.apply(0, [letter(1)], 2n);
     expect(letters.isRead()).toBe(true);
     letters.start();
     await turn();
