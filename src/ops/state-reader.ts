@@ -1,5 +1,5 @@
 /**
- * Reads the state of this process from its parts. Remembers per input the lane's last position and since when it has lag
+ * Assembles the state of this process from its parts. Remembers the last position of each input and since when it has had lag
  * there; bounded by lanes and topics.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
@@ -29,11 +29,11 @@ export interface StateReaderOptions {
   readonly deployment: Deployment;
   readonly lanes: OffsetSource & { status(): LaneSetStatus; ledger(): LedgerStatus };
   readonly api: Pick<PaymentApi, 'snapshot'>;
-  /** What the start waits for; null: nothing, or it has finished. */
+  /** What startup waits for; null: nothing, or startup is over. */
   readonly starting: () => StartWait | null;
-  /** Returns the latest finding at once. */
+  /** The last finding; asks nobody. */
   readonly kafkaAccess: () => KafkaAccess;
-  /** Returns the latest finding at once. */
+  /** The last finding; asks nobody. */
   readonly registryFault: () => RegistryFault | null;
   readonly isDraining: () => boolean;
   readonly topics: TopicNames;
@@ -54,13 +54,13 @@ interface InputMemory {
   readonly heldBack: HeldBack | null;
 }
 
-const NOTHING: InputLag = { messages: null, oldestMs: null, cause: null, position: null, waiting: null };
+const NO_LAG: InputLag = { messages: null, oldestMs: null, cause: null, position: null, waiting: null };
 
 export class StateReader {
   readonly #options: StateReaderOptions;
   readonly #ends: TopicEnds;
   readonly #memory = new Map<string, InputMemory>();
-  /** Blocked readers of the ledger, by lane. */
+  /** Open transactions in the ledger, by lane. */
   readonly #ledgerHeldBack = new Map<number, HeldBack>();
   /** Since when a lane has had something to commit; by lane. */
   readonly #uncommitted = new Map<number, number>();
@@ -116,7 +116,7 @@ export class StateReader {
       lanes: status,
       laneCount,
       api: api.snapshot(),
-      lagOf: (lane, topic) => inputs.get(inputName(lane, topic))?.lag ?? NOTHING,
+      lagOf: (lane, topic) => inputs.get(inputName(lane, topic))?.lag ?? NO_LAG,
       heldBackOf: (lane, topic) => inputs.get(inputName(lane, topic))?.heldBack ?? null,
       ledgerHeldBackSinceMs: (lane) => hanging.get(lane)?.sinceMs ?? null,
       uncommittedSinceMs: (lane) => uncommitted.get(lane) ?? null,
@@ -149,12 +149,12 @@ export class StateReader {
         seen.add(name);
       }
     }
-    // Lanes that moved to another process would be stale when they come back.
+    // A lane that moves away and comes back must not bring its old position.
     for (const name of this.#memory.keys()) if (!seen.has(name)) this.#memory.delete(name);
     return this.#memory;
   }
 
-  /** All lanes, not only our own: an open transaction keeps any next owner from reading the ledger. */
+  /** All lanes, not only our own: a hanging transaction keeps the next owner, whichever process, from reading the ledger. */
   #hangingInLedger(known: KnownTopicEnds, nowMs: number): ReadonlyMap<number, HeldBack> {
     const answer = known.topics.get(this.#options.topics.ledger);
     for (const lane of answer?.ends.keys() ?? []) {
@@ -167,17 +167,17 @@ export class StateReader {
 
   #waitingElsewhere(status: LaneSetStatus, known: KnownTopicEnds): WaitingElsewhere[] | null {
     const { commandTypes, topics } = this.#options;
-    const answers = commandTypes.map((command) => ({ command, answer: known.topics.get(topics.commands[command]) }));
-    if (answers.some(({ answer }) => answer === undefined || answer.committed === null)) return null;
-    return answers.flatMap(({ answer, command }) =>
-      [...(answer?.ends.keys() ?? [])]
-        .filter((lane) => !status.lanes.has(lane))
-        .map((lane) => ({ lane, command, offsets: offsetsOf(answer, lane) }))
-        .map(({ offsets: { endOffset, groupOffset }, ...where }) => {
-          return { ...where, messages: Number((endOffset ?? 0n) - (groupOffset ?? 0n)) };
-        })
-        .filter(({ messages }) => messages > 0),
-    );
+    const waiting: WaitingElsewhere[] = [];
+    for (const command of commandTypes) {
+      const answer = known.topics.get(topics.commands[command]);
+      if (answer === undefined) return null;
+      for (const [lane, ends] of answer.ends) {
+        if (status.lanes.has(lane)) continue;
+        const messages = Number(ends.high - readsFrom(ends, answer.committed?.get(lane)));
+        if (messages > 0) waiting.push({ lane, command, messages });
+      }
+    }
+    return waiting;
   }
 
   #uncommittedSince(
@@ -188,7 +188,7 @@ export class StateReader {
     const earlier = new Map(this.#uncommitted);
     this.#uncommitted.clear();
     for (const [lane, laneStatus] of status.lanes) {
-      const lags = laneStatus.inputs.map(({ topic }) => inputs.get(inputName(lane, topic))?.lag ?? NOTHING);
+      const lags = laneStatus.inputs.map(({ topic }) => inputs.get(inputName(lane, topic))?.lag ?? NO_LAG);
       const sinceMs = uncommittedSinceMs(laneStatus, lags, earlier.get(lane) ?? null, nowMs);
       if (sinceMs !== null) this.#uncommitted.set(lane, sinceMs);
     }

@@ -1,5 +1,5 @@
 /**
- * Asks the broker from time to time where the inputs' partitions end, and remembers the answers.
+ * Asks the broker where partitions end, at most every two seconds, and remembers the answers.
  *
  * Stages of a request: begun -> answered, failed, or given up. One is under way at a time. A scrape waits for it up to a
  * deadline and then gets the last known values, so that a hanging Kafka never hangs a scrape.
@@ -9,29 +9,29 @@ import type { GroupProcess } from '../consumers/group-processes.ts';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 
-/** Scrapes of several tools come close together and share one request to the broker. */
+/** Scrapes by several tools come close together, and share one request to the broker. */
 const FRESH_FOR_MS = 2_000;
 /** How long a scrape waits for the broker, well below a scraper's timeout. */
 const ANSWER_WAIT_MAX_MS = 1_000;
-/** After this time a request is given up, so that the next can start. */
+/** Then we give a request up, so that the next can start. */
 const GIVE_UP_MS = 30_000;
 
 /** Asks the broker; may reject, may hang. */
 export interface OffsetSource {
   /** First and next offset of each partition. */
   topicEnds(topic: string): Promise<ReadonlyMap<number, PartitionOffsets>>;
-  /** Next offset of each partition, including records that readers cannot read yet. */
-  highWatermarks?(topic: string): Promise<ReadonlyMap<number, bigint>>;
+  /** Next offset of each partition, counting records that readers do not get yet. */
+  highWatermarks(topic: string): Promise<ReadonlyMap<number, bigint>>;
   /** The group's committed offsets, for lanes with an unknown position. */
-  committedOffsets?(topic: string): Promise<ReadonlyMap<number, bigint>>;
-  groupMembers?(): Promise<readonly GroupProcess[]>;
+  committedOffsets(topic: string): Promise<ReadonlyMap<number, bigint>>;
+  groupMembers(): Promise<readonly GroupProcess[]>;
 }
 
 export interface TopicAnswer {
   readonly ends: ReadonlyMap<number, PartitionOffsets>;
-  /** Asked before the ends; null: not asked. */
+  /** Read before the ends; null: not asked. */
   readonly highWatermarks: ReadonlyMap<number, bigint> | null;
-  /** Null: the request failed. */
+  /** Null: not asked. */
   readonly committed: ReadonlyMap<number, bigint> | null;
 }
 
@@ -39,7 +39,7 @@ export interface KnownTopicEnds {
   readonly topics: ReadonlyMap<string, TopicAnswer>;
   /** Null until they are known. */
   readonly members: readonly GroupProcess[] | null;
-  /** Since the broker last answered; before its first answer, since this object was made. */
+  /** Since the broker last answered; before its first answer, since construction. */
   readonly ageMs: number;
 }
 
@@ -50,7 +50,7 @@ export interface AskedTopics {
   readonly internal: readonly string[];
   /** Topics of which we need only the ends and the high watermarks. */
   readonly others: readonly string[];
-  /** Topics whose ends only people need: if asking for them fails, the other answers still count. */
+  /** Topics whose ends only people need: if they cannot be read, the other answers still count. */
   readonly forPeople: readonly string[];
 }
 
@@ -103,17 +103,11 @@ export class TopicEnds {
   async #askAll(): Promise<Pick<KnownTopicEnds, 'topics' | 'members'>> {
     const { forPeople, internal, others, published } = this.#topics;
     const source = this.#source;
-    const highWatermarks = eachOf(
-      [...published, ...others],
-      async (topic) => (await source.highWatermarks?.(topic)) ?? null,
-    );
-    const groupOffsets = eachOf(
-      [...published, ...internal],
-      async (topic) => (await source.committedOffsets?.(topic)) ?? null,
-    );
+    const highWatermarks = eachOf([...published, ...others], (topic) => source.highWatermarks(topic));
+    const groupOffsets = eachOf([...published, ...internal], (topic) => source.committedOffsets(topic));
     const [members, highs, committed, ends] = await Promise.all([
       // Only people need it: lag must not depend on it.
-      source.groupMembers?.().catch(() => null) ?? null,
+      source.groupMembers().catch(() => null),
       highWatermarks,
       groupOffsets,
       // Asked last: records that arrive in between must not look blocked, nor the topic look recreated.
@@ -133,7 +127,7 @@ export class TopicEnds {
   }
 }
 
-/** Asks for all in the same turn, so that one request may carry them. */
+/** Asks for all topics in one turn of the event loop, so that one request can carry them. */
 async function eachOf<Answer>(
   topics: readonly string[],
   ask: (topic: string) => Promise<Answer>,

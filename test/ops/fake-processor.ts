@@ -88,6 +88,7 @@ export class FakeProcessor {
         ledger: () => this.ledger,
         groupMembers: () => this.members(),
         highWatermarks: (topic: string) => this.highWatermarks(topic),
+        committedOffsets: async (): Promise<Map<number, bigint>> => new Map(),
         topicEnds: (topic: string) => {
           this.endsAsked += 1;
           return this.ends(topic);

@@ -1,9 +1,9 @@
-/** In which order Kafka is asked, so that what comes in between is taken for nothing else. */
+/** The order of requests to Kafka: records that arrive in between must not be misread. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { TopicEnds, type OffsetSource } from '../../src/ops/topic-ends.ts';
 
-test('ends are asked for last: a group that went on meanwhile is not beyond them', async () => {
+test('ends are asked for last: a group that commits meanwhile is not beyond them', async () => {
   const committed = Promise.withResolvers<Map<number, bigint>>();
   const asked: string[] = [];
   const source: OffsetSource = {
@@ -11,7 +11,9 @@ test('ends are asked for last: a group that went on meanwhile is not beyond them
       asked.push('ends');
       return new Map([[0, { low: 0n, high: 5n }]]);
     },
+    highWatermarks: async () => new Map(),
     committedOffsets: () => committed.promise,
+    groupMembers: async () => [],
   };
   const clock = { nowMs: () => 0, monotonicMs: () => 0 };
   const topics = { published: ['commands'], internal: [], others: [], forPeople: [] };
