@@ -1,36 +1,16 @@
 /**
- * The page for people: static files, read once, served with a policy that allows no content from other origins.
+ * Serves the page: static files, read once, under a policy that allows no content from other origins.
  *
- * The shell requires no token: it holds no data and asks for the token itself.
+ * The files require no token: they hold no data, and the page asks for the token itself.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Route } from './http-server.ts';
 
-/** The repository and the image have them; a copy of the sources alone does not. */
+/** In the repository and the image; a copy of the sources alone lacks them. */
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 
-/** Path to file. Only listed files are served. */
-const FILES = {
-  '/': 'index.html',
-  '/page/base.css': 'base.css',
-  '/page/parts.css': 'parts.css',
-  '/page/icon.svg': 'icon.svg',
-  '/page/main.js': 'main.js',
-  '/page/connection.js': 'connection.js',
-  '/page/elements.js': 'elements.js',
-  '/page/findings.js': 'findings.js',
-  '/page/lag.js': 'lag.js',
-  '/page/member-findings.js': 'member-findings.js',
-  '/page/members.js': 'members.js',
-  '/page/next-steps.js': 'next-steps.js',
-  '/page/overview.js': 'overview.js',
-  '/page/search.js': 'search.js',
-  '/page/service.js': 'service.js',
-  '/page/tables.js': 'tables.js',
-  '/page/verdict.js': 'verdict.js',
-  '/page/words.js': 'words.js',
-} as const;
-
+const PAGE = new URL('page/', import.meta.url);
+/** Other files of the folder are not served. */
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -38,7 +18,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** Only our own files; no inline code or style, no markup from texts, no frames, no submitted forms. */
+/** Only our own files; no inline code or style, no markup from strings, no frames, no submitted forms. */
 const HEADERS = {
   'content-security-policy': [
     "default-src 'none'",
@@ -61,7 +41,7 @@ export function pageRoutes(): Route[] {
   return [...fileRoutes(), ...runbookRoutes()];
 }
 
-/** Served as text for the page's links, so that runbooks are readable even if only the processor is reachable. */
+/** The page links to them here, so that people can read runbooks even if they can only reach the processor. */
 function runbookRoutes(): Route[] {
   if (!existsSync(RUNBOOKS)) return [];
   const files = readdirSync(RUNBOOKS).filter((file) => file.endsWith('.md'));
@@ -73,10 +53,11 @@ function runbookRoutes(): Route[] {
 }
 
 function fileRoutes(): Route[] {
-  return Object.entries(FILES).map(([path, file]) => {
-    const body = readFileSync(new URL(`page/${file}`, import.meta.url), 'utf8');
+  return readdirSync(PAGE).flatMap((file): Route[] => {
     const contentType = CONTENT_TYPES[file.slice(file.lastIndexOf('.') + 1)];
-    if (contentType === undefined) throw new Error(`${file} has no content type`);
-    return { path, isProtected: false, answer: () => ({ status: 200, contentType, body, headers: HEADERS }) };
+    if (contentType === undefined) return [];
+    const body = readFileSync(new URL(file, PAGE), 'utf8');
+    const reply = { status: 200, contentType, body, headers: HEADERS };
+    return [{ path: file === 'index.html' ? '/' : `/page/${file}`, isProtected: false, answer: () => reply }];
   });
 }
