@@ -1,8 +1,8 @@
 /**
- * Every metric of the processor, in one table: registration, documentation, dashboards and alerts follow from it.
+ * Every metric of the processor, in one table. Registration, documentation, dashboards and alerts follow from it.
  *
- * Labels take only the values listed, so that their number is bounded; any other value counts as `other`. Keys, accounts and
- * bodies are never labels.
+ * A label takes only the values listed here, which bounds the number of series; any other value becomes `other`. Keys, accounts
+ * and bodies are never labels.
  */
 import { OUTCOME_NAMES } from 'payment-processor-contract/commands';
 import type { MetricDefinition } from './metric-definition.ts';
@@ -27,7 +27,7 @@ import {
 } from './metric-labels.ts';
 import { STATUS_METRICS } from './status-metrics-table.ts';
 
-/** Replaces a value that is not listed. */
+/** Replaces any value that is not listed. */
 export const OTHER = 'other';
 
 /** A healthy call takes tens of milliseconds; the last bounds are for long deadlines. */
@@ -39,19 +39,19 @@ export const METRICS = {
   buildInfo: {
     name: 'payments_build_info',
     type: 'gauge',
-    help: 'Always 1. The labels give the release, the name of the process (its host, in Kubernetes the pod, and the beginning of its id) and TOPIC_PREFIX.',
+    help: 'Always 1. The labels give the release, the name of the process (its host or Kubernetes pod, then the start of its id) and TOPIC_PREFIX.',
     labels: { version: 'own', process: 'own', prefix: 'own' },
   },
   lagMessages: {
     name: 'payments_lag_messages',
     type: 'gauge',
-    help: "Commands and operators' decisions that are not yet admitted to the ledger: the end of the partition minus the position of the lane. Only lanes assigned to this process.",
+    help: "Commands and operators' decisions not yet admitted to the ledger: the end of the partition minus the position of the lane. Only lanes assigned to this process.",
     labels: { lane: 'lanes', command: PUBLISHED },
   },
   lagOldestSeconds: {
     name: 'payments_lag_oldest_seconds',
     type: 'gauge',
-    help: 'Age of the oldest message that is not admitted; 0 without lag. Until the process has fetched it: how long the process has seen it wait.',
+    help: 'Age of the oldest message not yet admitted; 0 without lag. Until the process has fetched that message: how long it has seen lag there.',
     labels: { lane: 'lanes', command: PUBLISHED },
   },
   lagEndsAgeSeconds: {
@@ -63,25 +63,25 @@ export const METRICS = {
   heldBackMessages: {
     name: 'payments_held_back_messages',
     type: 'gauge',
-    help: "Commands and operators' decisions that no reader gets, because they lie behind an open transaction of a publisher: the high watermark minus the last stable offset. No lag metric counts them.",
+    help: "Commands and operators' decisions that no reader gets, because they lie behind a publisher's open transaction: the high watermark minus the last stable offset. No lag metric counts them.",
     labels: { lane: 'lanes', command: PUBLISHED },
   },
   heldBackSeconds: {
     name: 'payments_held_back_seconds',
     type: 'gauge',
-    help: 'How long an open transaction has blocked readers; 0 if it holds nothing back. `ledger`: a transaction of the processor itself, reported after 30 seconds; no process can take the lane over until it ends.',
+    help: 'How long an open transaction has blocked readers; 0 if none does. `ledger`: a transaction of the processor itself, reported after 30 seconds; no process can take the lane over until it ends.',
     labels: { lane: 'lanes', command: HELD_BACK },
   },
   notAdmittedMessages: {
     name: 'payments_not_admitted_messages',
     type: 'gauge',
-    help: 'The lag by the cause that keeps the oldest message of a lane from being admitted. The causes add up to the lag.',
+    help: "The lag, by what keeps a lane's oldest message from being admitted. The causes add up to the lag.",
     labels: { command: PUBLISHED, cause: CAUSES },
   },
   observationsLagMessages: {
     name: 'payments_observations_lag_messages',
     type: 'gauge',
-    help: 'Observations of transactions that are not yet reduced to status changes.',
+    help: 'Observations of transactions not yet reduced to status changes.',
     labels: { lane: 'lanes' },
   },
   unfinishedEntries: {
@@ -123,7 +123,7 @@ export const METRICS = {
   results: {
     name: 'payments_results_total',
     type: 'counter',
-    help: "Results, by command, outcome and revision: first, or later by an operator's decision. A result counts when it is put into a transaction; after a failed transaction it counts again.",
+    help: "Results, by command, outcome and revision: `first`, or `later` from an operator's decision. A result counts when it is put into a transaction, and again if that transaction fails and it is repeated.",
     labels: { command: COMMANDS, outcome: OUTCOME_NAMES, revision: REVISIONS },
   },
   commandDurationSeconds: {
@@ -148,13 +148,13 @@ export const METRICS = {
   operatorHoldSeconds: {
     name: 'payments_operator_hold_seconds',
     type: 'gauge',
-    help: "How long an operator has held commands; 0 if nobody does. `ends`: at a set time, or by a release. From this process's copy of the ledger, all lanes.",
+    help: "How long an operator has held commands; 0 if nobody does. `ends`: at a set time, or only by a release. All lanes, from this process's copy of the ledger.",
     labels: { command: COMMANDS, ends: HOLD_ENDS },
   },
   replays: {
     name: 'payments_replays_total',
     type: 'counter',
-    help: 'Copies of finished commands; each got the same result again.',
+    help: 'Copies of finished commands, each answered with the same result again.',
     labels: {},
   },
   deadLetters: {
@@ -166,7 +166,7 @@ export const METRICS = {
   openDeadLetters: {
     name: 'payments_dead_letters_open',
     type: 'gauge',
-    help: 'Messages on the dead-letter topic that nobody redrove or acknowledged, by reason. Of all processes, but only among the newest 10,000 of each lane. No 0 while the topic is not read.',
+    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason. All processes, but only the newest 10,000 of each lane. Without letters there is no value until the topic has been read.',
     labels: { reason: DEAD_LETTER_REASONS },
   },
   moved: {
@@ -221,14 +221,14 @@ export const METRICS = {
   apiCallDurationSeconds: {
     name: 'payments_api_call_duration_seconds',
     type: 'histogram',
-    help: 'Ended calls of the payment API, sent or not, by operation and by the class of their answer.',
+    help: 'Duration of finished calls to the payment API, sent or not, by operation and class of response.',
     labels: { operation: OPERATIONS, outcome: CALL_OUTCOMES },
     buckets: CALL_BUCKETS_SECONDS,
   },
   apiResponses: {
     name: 'payments_api_responses_total',
     type: 'counter',
-    help: 'Calls of the payment API by the class of their HTTP status; `none` if no complete answer came.',
+    help: 'Calls to the payment API, by class of HTTP status; `none` without a complete response.',
     labels: { operation: OPERATIONS, status: ['1xx', '2xx', '3xx', '4xx', '5xx', 'none'] },
   },
   breakerStage: {
@@ -240,13 +240,13 @@ export const METRICS = {
   callsUnderWay: {
     name: 'payments_calls_under_way',
     type: 'gauge',
-    help: 'Calls of the payment API under way.',
+    help: 'Calls to the payment API under way.',
     labels: { operation: COMMANDS },
   },
   callSlots: {
     name: 'payments_call_slots',
     type: 'gauge',
-    help: 'The setting API_MAX_CONCURRENCY: how many calls of the payment API may be under way at once in this process.',
+    help: 'The setting API_MAX_CONCURRENCY: how many calls to the payment API this process may have under way at once.',
     labels: {},
   },
   serviceHeld: {
@@ -294,13 +294,13 @@ export const METRICS = {
   ledgerBehindRecords: {
     name: 'payments_ledger_behind_records',
     type: 'gauge',
-    help: 'Ledger records, all lanes, that the local store of this process has not applied. The process reads them before it takes a lane over. Compacted records also count. NaN while the end of the ledger is unknown.',
+    help: 'Ledger records, all lanes, that the local store of this process has not yet applied. The process reads them before it takes a lane over. Compacted records also count. NaN while the end of the ledger is unknown.',
     labels: {},
   },
   ledgerRestoreSeconds: {
     name: 'payments_ledger_restore_seconds',
     type: 'gauge',
-    help: 'How long the start took to restore the ledger: from opening the local store until it had applied everything that the ledger held then. During the restore: the time so far.',
+    help: 'How long restoring the ledger took at startup: from opening the local store until it had applied everything that the ledger held then. During the restore: the time so far.',
     labels: {},
   },
   keysRemembered: {
@@ -324,11 +324,10 @@ export const METRICS = {
   memoryLimitBytes: {
     name: 'payments_memory_limit_bytes',
     type: 'gauge',
-    help: 'Memory that this process may use: the limit of its container, else the memory of the machine.',
+    help: 'Memory that this process may use: the limit of its container, or else the memory of the machine.',
     labels: {},
   },
 } as const satisfies Record<string, MetricDefinition>;
 
 export type MetricName = keyof typeof METRICS;
-/** The labels of a metric, each with its value. */
 export type LabelsOf<Name extends MetricName> = { readonly [Label in keyof (typeof METRICS)[Name]['labels']]: string };

@@ -1,4 +1,4 @@
-/** The part of the table of metrics that is about statuses: their changes, and the poller. */
+/** The metrics about statuses: their changes and the poller. Part of the table in `metrics-table.ts`. */
 import type { MetricDefinition } from './metric-definition.ts';
 import { LIST_OUTCOMES, POLL_KINDS, STATUS_KINDS } from './metric-labels.ts';
 
@@ -6,7 +6,7 @@ export const STATUS_METRICS = {
   statusChanges: {
     name: 'payments_status_changes_total',
     type: 'counter',
-    help: 'Status changes published, by what changed.',
+    help: 'Published status changes, by what changed.',
     labels: { kind: STATUS_KINDS },
   },
   polling: {
@@ -18,7 +18,7 @@ export const STATUS_METRICS = {
   pollCalls: {
     name: 'payments_poll_calls_total',
     type: 'counter',
-    help: 'Pages of GET /transactions that the status poller asked for, by purpose and by the class of the answer.',
+    help: 'Pages of GET /transactions that the status poller requested, by purpose and class of response.',
     labels: { kind: POLL_KINDS, outcome: LIST_OUTCOMES },
   },
   pollObservations: {
@@ -30,7 +30,7 @@ export const STATUS_METRICS = {
   pollBudgetWaitSeconds: {
     name: 'payments_poll_budget_wait_seconds_total',
     type: 'counter',
-    help: 'Time that due pages waited for POLL_MAX_CALLS_PER_MINUTE. Close to one second per second, the budget is used up and the poller sees changes later.',
+    help: 'Time that due pages waited for POLL_MAX_CALLS_PER_MINUTE. At close to one second per second, the budget is used up and the poller sees changes late.',
     labels: {},
   },
   pollWatched: {
@@ -42,7 +42,7 @@ export const STATUS_METRICS = {
   pollSweptTimestampSeconds: {
     name: 'payments_poll_swept_timestamp_seconds',
     type: 'gauge',
-    help: 'When the last full pass over all watched transactions ended, in seconds since 1970; 0 until this process has seen one.',
+    help: 'Unix time at which the last full pass over all watched transactions ended; 0 until this process has seen one.',
     labels: {},
   },
 } as const satisfies Record<string, MetricDefinition>;
