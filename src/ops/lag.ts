@@ -18,14 +18,14 @@ export interface KnownOffsets {
   readonly groupOffset: bigint | null;
 }
 
-/** Since when lag has been seen at a position. */
+/** When we first saw lag at a position. */
 export interface Waiting {
   readonly position: bigint;
   readonly sinceMs: number;
 }
 
 export interface InputLag {
-  /** Null if neither the lane nor the broker has said its position. */
+  /** Null while the position or the end of the partition is unknown. */
   readonly messages: number | null;
   /** Null without lag. */
   readonly oldestMs: number | null;
@@ -37,8 +37,7 @@ export interface InputLag {
 }
 
 /**
- * @param lastPosition the lane's position when it was last open in this process, if it was
- * @param waiting what the last computation returned for this input
+ * @param lastPosition as the last computation for this input returned it, like `waiting`
  */
 export function inputLag(
   stage: LaneStage,

@@ -1,5 +1,5 @@
 /**
- * The ledger as this process has read it: how far it is behind, how long the restore took, and who owns each lane. Pure.
+ * This process's copy of the ledger: how far behind it is, how long the restore took, and who owns each lane. Pure.
  */
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import type { RestoreStatus } from '../store/ledger-restore.ts';
@@ -16,9 +16,9 @@ export interface LaneOwner {
 export interface LedgerState {
   /** Offsets not yet applied, all lanes; null while the end of the ledger is unknown. */
   readonly behindRecords: number | null;
-  /** The restore at the start; null before it began. */
+  /** The restore at startup; null before it began. */
   readonly restore: RestoreStatus | null;
-  /** The latest owner of each lane. It may be gone, or the group may have given it other lanes. */
+  /** The latest owner of each lane. It may be gone by now, or the group may have given it other lanes. */
   readonly owners: readonly LaneOwner[];
   /** Null while the local store is not open. */
   readonly disk: DiskUse | null;

@@ -1,10 +1,10 @@
 /**
  * Keeps secrets and personal data out of the log (invariant I9), in three layers. Pure.
  *
- *   fields   those whose names may hold secrets, accounts or bodies lose their values, at any depth; in texts what
- *            looks like an account or an address is masked
- *   errors   become name, code, message and causes; fields of their own (bodies, requests, configurations) are left out
- *   lines    the values of our own secrets are struck out wherever they appear
+ *   fields   lose their values if their names suggest secrets, accounts or bodies, at any depth; in text, what looks like
+ *            an account or an address is masked
+ *   errors   keep name, code, message, stack and causes, but no other field (bodies, requests, configurations)
+ *   lines    lose the values of our own secrets wherever they appear
  */
 import { comparableName, isPersonalName, maskPersonalIn } from 'payment-processor-contract/personal-data';
 
@@ -21,13 +21,13 @@ const SENSITIVE_NAMES = new Set(
   ].map(comparableName),
 );
 
-/** The limits bound the work for one line. No legitimate log field is deeper or wider. */
+/** Limits on the work for one line. No legitimate log field is deeper or wider. */
 const DEPTH_MAX = 6;
 const ITEMS_MAX = 100;
 const CAUSES_MAX = 8;
 const TEXT_CHARACTERS_MAX = 500;
 const STACK_FRAMES_MAX = 12;
-/** Shorter secrets would strike out common text. Their fields are still redacted by name. */
+/** Redacting shorter secrets would hit ordinary text. Their fields are still redacted by name. */
 const SECRET_CHARACTERS_MIN = 6;
 
 export interface LoggedError {
@@ -39,12 +39,12 @@ export interface LoggedError {
   readonly cause?: LoggedError;
 }
 
-/** Copies the fields of a line, and redacts what must not be logged. */
+/** Copies the fields of a line without what must not be logged. */
 export function redactFields(fields: Record<string, unknown>): Record<string, unknown> {
   return redactObject(fields, 0);
 }
 
-/** Name, code, message and causes of a thrown value, and nothing else. */
+/** Name, code, message, stack and causes of a thrown value, and nothing else. */
 export function describeError(error: unknown, causesLeft = CAUSES_MAX): LoggedError {
   if (!(error instanceof Error)) {
     return {
@@ -64,19 +64,21 @@ export function describeError(error: unknown, causesLeft = CAUSES_MAX): LoggedEr
   };
 }
 
-/** @returns a function that strikes the secrets out of a log line, in plain and encoded forms */
-export function secretStriker(secrets: readonly string[]): (line: string) => string {
+/** @returns a function that redacts the secrets in a log line, in plain and encoded forms */
+export function secretRedactor(secrets: readonly string[]): (line: string) => string {
   const forms = secrets.filter((secret) => secret.length >= SECRET_CHARACTERS_MIN).flatMap(formsOf);
-  // The longest first: a secret may contain another.
+  // Longest first, because one secret may contain another.
   const unique = [...new Set(forms)].sort((left, right) => right.length - left.length);
   return (line) => {
-    let struck = line.replace(CREDENTIALS_OF_HEADERS, `$1 ${REDACTED}`).replace(CREDENTIALS_OF_URLS, `//${REDACTED}@`);
-    for (const form of unique) struck = struck.replaceAll(form, REDACTED);
-    return struck;
+    let redacted = line
+      .replace(CREDENTIALS_OF_HEADERS, `$1 ${REDACTED}`)
+      .replace(CREDENTIALS_OF_URLS, `//${REDACTED}@`);
+    for (const form of unique) redacted = redacted.replaceAll(form, REDACTED);
+    return redacted;
   };
 }
 
-/** Masks text that looks like an account or an address, and cuts it to a length for a log. */
+/** Masks what looks like an account or an address, and cuts the text to a length that suits a log. */
 export function maskText(text: string): string {
   // Cut between words: half a secret would not match, and would stay in the line.
   const cut =
@@ -84,7 +86,6 @@ export function maskText(text: string): string {
   return maskPersonalIn(cut, REDACTED);
 }
 
-/** Basic credentials combine two secrets. */
 export function basicCredentials(user: string, password: string): string {
   return Buffer.from(`${user}:${password}`).toString('base64');
 }

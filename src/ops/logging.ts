@@ -5,7 +5,7 @@
 import { hostname } from 'node:os';
 import pino, { type Bindings, type ChildLoggerOptions, type DestinationStream, type Logger } from 'pino';
 import type { Config } from 'payment-processor-contract/config';
-import { basicCredentials, describeError, maskText, redactFields, secretStriker } from './log-redaction.ts';
+import { basicCredentials, describeError, maskText, redactFields, secretRedactor } from './log-redaction.ts';
 
 export type LogSettings = Pick<
   Config,
@@ -25,8 +25,8 @@ type MakeChild = (this: Logger, bindings: Bindings, options?: ChildLoggerOptions
 const SECRETS_MAX = 50;
 
 /**
- * @param destination receives whole lines; default: standard output, written synchronously so
- * that the last lines of an ending process are not lost
+ * @param destination receives whole lines; default: standard output, written synchronously so that the last lines of a
+ * stopping process are not lost
  */
 export function createLogger(settings: LogSettings, destination?: DestinationStream): Logger {
   const log = pino(
@@ -41,12 +41,12 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
         logMethod(parameters, method) {
           method.apply(this, parameters.map(redactParameter) as typeof parameters);
         },
-        streamWrite: strikerOf(settings),
+        streamWrite: lineRedactor(settings),
       },
     },
     destination ?? pino.destination({ dest: 1, sync: true }),
   );
-  // Children inherit this: pino formats and serializes their bindings without calling the hook.
+  // Children inherit this override: pino formats and serializes their bindings without calling the hook.
   const makeChild = Reflect.get(log, 'child') as unknown as MakeChild;
   const redactedChild: MakeChild = function (bindings, options) {
     return makeChild.call(this, redactFields(bindings), options);
@@ -61,19 +61,19 @@ function redactParameter(parameter: unknown): unknown {
   return typeof parameter === 'object' && parameter !== null ? redactFields({ ...parameter }) : parameter;
 }
 
-/** When a secret changes at run time, the previous one is still struck out: answers may still contain it. */
-function strikerOf(settings: LogSettings): (line: string) => string {
-  let present: readonly string[] = [];
+/** After a secret changes at run time, we still redact the previous one: responses may still contain it. */
+function lineRedactor(settings: LogSettings): (line: string) => string {
+  let current: readonly string[] = [];
   let known: readonly string[] = [];
-  let strike = secretStriker(known);
+  let redact = secretRedactor(known);
   return (line) => {
     const secrets = secretsOf(settings);
-    if (secrets.length !== present.length || secrets.some((secret, index) => secret !== present[index])) {
-      present = secrets;
+    if (secrets.length !== current.length || secrets.some((secret, index) => secret !== current[index])) {
+      current = secrets;
       known = [...new Set([...secrets, ...known])].slice(0, SECRETS_MAX);
-      strike = secretStriker(known);
+      redact = secretRedactor(known);
     }
-    return strike(line);
+    return redact(line);
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * The processes that share the work, with their lanes: the group's members by Kafka, and the owners by the ledger. The two
- * differ during the seconds of a takeover; a longer difference is a fault. Pure.
+ * The processes that share the work, with their lanes: the group's members according to Kafka, and the owners according to the
+ * ledger. The two differ for seconds during a takeover; a longer difference is a fault. Pure.
  */
 import type { GroupProcess } from '../consumers/group-processes.ts';
 import { processName } from '../consumers/group-processes.ts';
@@ -10,13 +10,12 @@ export interface MemberState {
   /** The process's name; null: lanes that never had an owner. */
   readonly process: string | null;
   readonly isThis: boolean;
-  /** `gone`: it owned lanes, and the group does not know it; `unknown`: the group has not been asked. */
+  /** `gone`: it owned lanes but is not in the group; `unknown`: Kafka has not said who is in the group. */
   readonly standing: 'member' | 'gone' | 'unknown';
-  /** The host it connects from, as Kafka sees it; null: not a member, or unknown. */
+  /** The host that it connects from, as Kafka sees it; null: not a member, or unknown. */
   readonly host: string | null;
   /**
-   * Address of its HTTP endpoints, as it reported to the group; null: it reported none, or the group is between two
-   * generations.
+   * Address of its HTTP endpoints, as it announced to the group; null: it announced none, or the group is rebalancing.
    */
   readonly address: string | null;
   /** Lanes that the group has assigned to it. */

@@ -1,4 +1,4 @@
-/** The values that metric labels take: bounded, and checked by the compiler to be complete. */
+/** The values of metric labels: a bounded list, which the compiler checks for completeness. */
 import type { BreakerStage } from '../api/breaker.ts';
 import type { ListFailure, Operation, Reading, ServiceSetting } from '../api/types.ts';
 import type { LaneStage } from '../lanes/lane-status.ts';
@@ -12,7 +12,7 @@ import type { RegistryFailure } from 'payment-processor-contract/registry-failur
 import type { PollWorkKind } from '../status/poller/agenda.ts';
 import type { NotAdmittedCause } from './lag.ts';
 
-/** All members of a union; the compiler checks that none is missing. */
+/** All members of a union: a missing one does not compile. */
 function every<Value extends string>(members: Record<Value, true>): Value[] {
   return Object.keys(members) as Value[];
 }
@@ -20,7 +20,7 @@ function every<Value extends string>(members: Record<Value, true>): Value[] {
 export const COMMANDS = [...COMMAND_TYPES];
 /** Inputs that others publish. */
 export const PUBLISHED = [...COMMAND_TYPES, 'operator-decision', 'operator-hold'] as const;
-/** Topics where an open transaction can block readers: those inputs, and the processor's own topics. */
+/** Topics where an open transaction can block readers: those inputs and the ledger. */
 export const HELD_BACK = [...PUBLISHED, 'ledger'] as const;
 /** How an operator's hold ends. */
 export const HOLD_ENDS = ['by-itself', 'by-release'] as const;
@@ -94,7 +94,7 @@ export const BREAKER_STAGES = every<BreakerStage>({
   trial: true,
   ramp: true,
 });
-/** While the service is held: the setting to check. */
+/** The setting to check while the service is held. */
 export const HELD_SETTINGS = every<ServiceSetting | 'none'>({
   API_BASE_URL: true,
   API_TOKEN_ID: true,
@@ -119,7 +119,7 @@ export const LANE_LOSSES = every<LaneLoss>({
 });
 export const QUOTE_RUN_OUT_CAUSES = every<QuoteRunOut['cause']>({ 'on-arrival': true, waiting: true });
 export const STATUS_KINDS = every<'transaction' | 'quote'>({ transaction: true, quote: true });
-/** A result's revision: the processor's own, or one from an operator's decision, usually hours later. */
+/** `first`: the processor's own result; `later`: an operator's decision, usually hours later. */
 export const REVISIONS = ['first', 'later'] as const;
 
 /** @param revision 1 for the processor's own result, 0 on a CONFLICT */

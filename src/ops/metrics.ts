@@ -1,7 +1,7 @@
 /**
- * The metrics of the table, kept by prom-client. Events increase the counters; each scrape sets the gauges from the state.
+ * Keeps the metrics of the table, with prom-client. Events increase the counters; each scrape sets the gauges from the state.
  *
- * Owns a registry of its own and its collectors of process metrics.
+ * Owns its registry and the collectors of process metrics.
  */
 import { totalmem } from 'node:os';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
@@ -27,14 +27,14 @@ export interface Metrics {
   text(state: ProcessorState): Promise<string>;
 }
 
-/** Counters with more series than this start without them. The table has none. */
+/** A counter with more series than this starts without any. The table has no such counter. */
 const SERIES_AT_START_MAX = 100;
 /**
  * Sampling interval of the event loop's delay: a tenth of the alert's threshold. Each sample wakes the process; every 10 ms
  * took a quarter of an idle process's time.
  */
 const EVENT_LOOP_SAMPLE_MS = 50;
-/** Gauges that prom-client names like counters; each sums up the gauge by type. */
+/** Gauges that prom-client names like counters. Each is only the sum of a gauge by type. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 export function createMetrics(): Metrics {
@@ -169,7 +169,7 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
   set.put('keysRemembered', {}, state.keysRemembered);
   for (const reason of METRICS.openDeadLetters.labels.reason) {
     const open = state.openLetters.find((letters) => letters.reason === reason);
-    // 0 would end the alert although the true number is unknown.
+    // 0 would resolve the alert although the true number is unknown.
     if (open !== undefined || state.areLettersRead) set.put('openDeadLetters', { reason }, open?.count ?? 0);
   }
   set.put('laneUnfinishedLimitEntries', {}, state.unfinishedMax);
@@ -181,10 +181,10 @@ function writeGauges(set: MetricSet, state: ProcessorState): void {
 function writeLedger(set: MetricSet, { holds, ledger, unknownResults }: ProcessorState): void {
   for (const command of COMMAND_TYPES) {
     for (const ends of METRICS.operatorHoldSeconds.labels.ends) {
-      const such = holds.filter(
+      const matching = holds.filter(
         (hold) => hold.command === command && (hold.until === null) === (ends === 'by-release'),
       );
-      set.put('operatorHoldSeconds', { command, ends }, Math.max(0, ...such.map(({ seconds }) => seconds)));
+      set.put('operatorHoldSeconds', { command, ends }, Math.max(0, ...matching.map(({ seconds }) => seconds)));
     }
     const found = unknownResults.ofOwnLanes.find((group) => group.command === command);
     set.put('unknownResults', { command }, found?.count ?? 0);
@@ -201,7 +201,7 @@ function writeLedger(set: MetricSet, { holds, ledger, unknownResults }: Processo
   set.put('ledgerRestoreSeconds', {}, ledger.restore?.seconds ?? 0);
 }
 
-const OF_LANES = [
+const LANE_GAUGES = [
   'lagMessages',
   'lagOldestSeconds',
   'heldBackMessages',
@@ -212,7 +212,7 @@ const OF_LANES = [
 ] as const;
 
 function writeLag(set: MetricSet, state: ProcessorState): void {
-  for (const name of OF_LANES) set.clear(name);
+  for (const name of LANE_GAUGES) set.clear(name);
   const notAdmitted = new Map<string, number>();
   for (const { lane, inputs, ledgerHeldBackSeconds, stage, uncommittedSeconds, unfinished } of state.lanes) {
     set.put('laneUnfinishedEntries', { lane: String(lane) }, unfinished);
@@ -255,9 +255,9 @@ function writeUnfinished(set: MetricSet, state: ProcessorState): void {
 }
 
 function writeService(set: MetricSet, state: ProcessorState): void {
-  const { setting: toLookAt, state: service } = state.service;
+  const { setting: toCheck, state: service } = state.service;
   for (const setting of METRICS.serviceHeld.labels.setting) {
-    set.put('serviceHeld', { setting }, service !== 'serving' && setting === (toLookAt ?? 'none') ? 1 : 0);
+    set.put('serviceHeld', { setting }, service !== 'serving' && setting === (toCheck ?? 'none') ? 1 : 0);
   }
   for (const { breaker, callsUnderWay, operation } of state.operations) {
     set.put('callsUnderWay', { operation }, callsUnderWay);

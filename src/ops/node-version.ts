@@ -1,5 +1,3 @@
-/** Checks which Node the processor runs on. */
-
 /** Must match `engines` in package.json. */
 export const NODE_MAJOR_MIN = 24;
 

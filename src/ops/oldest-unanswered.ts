@@ -1,4 +1,4 @@
-/** How long the oldest command without a result has waited, by type, wherever it is. Pure. */
+/** How long the oldest command without a result has waited, by type, in Kafka or in the ledger. Pure. */
 import type { LaneStatus } from '../lanes/lane-status.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { heldBy } from '../ledger/holds.ts';
@@ -15,14 +15,14 @@ export interface OldestUnanswered {
   readonly oldestNotHeldSeconds: ByCommand;
 }
 
-/** A lane's waiting messages of one topic in Kafka. */
+/** What waits in Kafka, of one topic of one lane. */
 interface Waiting {
   readonly command: CommandType | null;
   readonly oldestSeconds: number | null;
   readonly cause: NotAdmittedCause | null;
 }
 
-/** @param states states of the same lanes, for messages still in Kafka */
+/** @param states of the same lanes, for messages still in Kafka */
 export function oldestUnanswered(
   lanes: ReadonlyMap<number, Pick<LaneStatus, 'entries'>>,
   states: readonly { readonly lane: number; readonly inputs: readonly Waiting[] }[],
@@ -48,7 +48,7 @@ export function oldestUnanswered(
   for (const { inputs, lane } of states) {
     for (const { cause, command, oldestSeconds } of inputs) {
       if (command === null || oldestSeconds === null) continue;
-      // The cause decides, not the type: a quote may be held because of its execution.
+      // The type alone does not decide: a quote may be held because of its execution.
       note(command, oldestSeconds, cause === 'operator-hold' || isHeld(lane, [command]));
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Commands that operators hold. The ledger records holds for all lanes, so every member knows them. Reasons are left out,
- * because they may name accounts (invariant I9). Pure.
+ * Operators' holds on commands. The ledger records them for all lanes, so every member knows them. Reasons are left out, because
+ * they may name accounts (invariant I9). Pure.
  */
 import { isInForce } from '../ledger/holds.ts';
 import { instantMs } from 'payment-processor-contract/instants';
@@ -13,7 +13,7 @@ export interface HoldState {
   readonly operator: string;
   /** When the operator ordered it. */
   readonly at: string;
-  /** When it ends by itself; null: only by a release. */
+  /** When it expires; null: only a release ends it. */
   readonly until: string | null;
   readonly seconds: number;
 }

@@ -94,11 +94,11 @@ export interface Deployment {
   readonly service: string;
   /** The machine's name; in Kubernetes the pod's. */
   readonly host: string;
-  /** The shell prefix that calls the command line. */
+  /** What to type in a shell before a command of the command line. */
   readonly cli: string;
 }
 
-/** Findings of other parts, copied as they are. */
+/** From other parts, passed on unchanged. */
 interface PassedOn {
   readonly deployment: Deployment;
   /** The limit of concurrent calls, all operations. */
@@ -109,13 +109,13 @@ interface PassedOn {
   readonly members: readonly MemberState[];
   readonly unknownResults: UnknownResultsState;
   readonly holds: readonly HoldState[];
-  /** Dead letters that no operator redrove or acknowledged, of all processes, within the topic's retention. */
+  /** Dead letters that no operator has redriven or acknowledged: all processes, within the topic's retention. */
   readonly openLetters: readonly OpenLetters[];
-  /** False: reading has not finished, or fails, so more may be open. */
+  /** False: reading has not finished or is failing, so more may be open. */
   readonly areLettersRead: boolean;
   /**
-   * Commands in Kafka in lanes of other processes, if any. Computed from the group's committed offsets, which lag behind
-   * admission by a second. Null until Kafka has answered.
+   * Commands in Kafka that wait for other processes' lanes. Computed from the group's committed offsets, which trail admission
+   * by a second. Null until Kafka has answered.
    */
   readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
   /** Totals since the process started. */

@@ -1,4 +1,3 @@
-/** Which release this is. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 

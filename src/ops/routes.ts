@@ -1,4 +1,3 @@
-/** The routes of the HTTP endpoints. */
 import type { CommandView } from '../store/command-view.ts';
 import { commandReply } from './command-state.ts';
 import { AFTER_HEADER, MEMBER_PATH } from './group/ask-member.ts';
@@ -20,11 +19,11 @@ export interface RouteSources {
   readonly history: Pick<History, 'samples'>;
   readonly timeline: Pick<Timeline, 'events'>;
   readonly group: Pick<GroupWatch, 'read' | 'history'>;
-  /** With a token set: the key that other members send to get this member's report; null: it reported no address to them. */
+  /** The key with which other members get this member's report if a token is set; null: it announced no address. */
   readonly memberKey: () => string | null;
 }
 
-/** Health and the empty page are public. Everything that shows the work requires the token, if one is set. */
+/** Health and the page without data are public. If a token is set, everything that shows the work requires it. */
 export function operationsRoutes({
   command,
   group,

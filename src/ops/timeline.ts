@@ -1,6 +1,6 @@
 /**
- * Recent changes in this process, in words: lanes that it took or gave up, breakers and the payment service, operators'
- * decisions. In memory, bounded; a restart forgets them. No keys, no accounts.
+ * Recent changes in this process, in words: lanes it took or gave up, breakers, the payment service, operators' decisions. In
+ * memory, bounded; a restart forgets them. No keys, no accounts.
  */
 import type { ApiLog } from '../api/breaker-log.ts';
 import type { LaneReports } from '../lanes/reports.ts';
@@ -12,7 +12,7 @@ export const EVENTS_MAX = 200;
 export const EVENTS_AGE_MAX_MS = 24 * 3_600_000;
 /** Operators choose their names, of any length. */
 const NAME_CHARACTERS_MAX = 80;
-/** A refused decision may be any text. */
+/** A refused decision may be any text, of any length. */
 const DECISION_CHARACTERS_MAX = 20;
 
 export type EventKind = 'lanes' | 'breaker' | 'service' | 'decision' | 'member';
@@ -48,7 +48,7 @@ export class Timeline {
     return this.#events.filter(({ at }) => Date.parse(at) >= fromMs);
   }
 
-  /** Called with the state from time to time; notes the lanes that came and went since the previous call. */
+  /** Call it with the state from time to time: it notes the lanes gained and lost since the last call. */
   seen({ lanes }: Pick<ProcessorState, 'lanes'>): void {
     const now = lanes.map(({ lane }) => lane);
     const gained = now.filter((lane) => !this.#lanes.includes(lane));
@@ -94,7 +94,6 @@ export class Timeline {
   }
 }
 
-/** A field of a line of the log. */
 function textOf(field: unknown): string {
   return typeof field === 'string' ? field : '';
 }

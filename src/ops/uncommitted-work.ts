@@ -1,13 +1,13 @@
 /**
  * Detects a stalled lane: it is open and has something to commit, but commits nothing. Pure.
  *
- * Something to commit means a transaction in progress, or messages that the lane could admit. A pending call does not count,
- * nor work that a breaker, a limit or a full lane holds back.
+ * Something to commit means a transaction in progress, or messages that the lane could admit. A call under way does not count,
+ * nor does work that a breaker, a limit or a full lane holds back.
  */
 import type { LaneStatus } from '../lanes/lane-status.ts';
 import type { InputLag } from './lag.ts';
 
-/** @returns since when; null: nothing to commit */
+/** @returns since when it has committed nothing; null: nothing to commit */
 export function uncommittedSinceMs(
   lane: LaneStatus,
   lags: readonly InputLag[],

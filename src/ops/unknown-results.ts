@@ -1,7 +1,6 @@
 /**
- * UNKNOWN results in the ledger that wait for an operator's decision. Metrics count this process's lanes, so that sums over
- * all processes are right; people see all lanes, because every member knows them. Keys appear only as hashes (invariant I9).
- * Pure.
+ * UNKNOWN results in the ledger that wait for an operator's decision. Metrics count only this process's lanes, so that sums over
+ * all processes are right. People see all lanes, which every member knows. Keys appear only as hashes (invariant I9). Pure.
  */
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import type { UnknownResults } from '../store/ledger-index.ts';
@@ -24,7 +23,7 @@ export interface WaitingUnknown {
 export interface UnknownResultsState {
   /** All lanes. */
   readonly waiting: number;
-  /** Null: none waits. */
+  /** Null: none is waiting. */
   readonly oldestSeconds: number | null;
   /** The oldest of all lanes, oldest first. */
   readonly listed: readonly WaitingUnknown[];
@@ -32,7 +31,6 @@ export interface UnknownResultsState {
   readonly ofOwnLanes: readonly UnknownGroup[];
 }
 
-/** @param ownLanes lanes of this process */
 export function unknownResults(
   ledger: LedgerStatus,
   ownLanes: ReadonlySet<number>,
@@ -65,7 +63,7 @@ function groupsOf(unknown: readonly UnknownResults[], nowMs: number): UnknownGro
   });
 }
 
-/** The writing process's clock set the instant. If it is ahead of ours, the age is 0, not negative. */
+/** The process that wrote the result used its own clock. If that is ahead of ours, the age is 0, not negative. */
 function ageSeconds(sinceMs: number, nowMs: number): number {
   return Math.max(0, nowMs - sinceMs) / 1000;
 }
