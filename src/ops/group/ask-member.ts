@@ -1,8 +1,8 @@
 /**
- * Asks another member for its report: one GET of one path, on a connection of its own, bounded in time and bytes.
+ * Asks another member for its report: one GET of one path, on its own connection, bounded in time and bytes.
  *
- * Any client that joined the group may have written the address. So we follow no redirect (undici's default), keep the token
- * here (`member-key.ts`), and use only a report of the very process that we asked.
+ * Any client that joins the group can announce an address. So we follow no redirects (undici's default), never send the token
+ * itself (`member-key.ts`), and use a report only if it comes from the very process that we asked.
  */
 import { Client, errors } from 'undici';
 import { processName } from '../../consumers/group-processes.ts';
@@ -10,9 +10,9 @@ import { memberKey } from './member-key.ts';
 import { readMemberReport, type MemberReport } from './member-report.ts';
 
 export const MEMBER_PATH = '/api/member';
-/** Asks for samples and events from this instant on, by the member's own clock. */
+/** Limits samples and events to those from this instant on, by the member's own clock. */
 export const AFTER_HEADER = 'report-after';
-/** A healthy network takes a few ms. A member answers within a second even if Kafka does not. */
+/** A healthy network takes a few ms, and a member answers within about a second even if Kafka does not. */
 const TIMEOUT_MS = 1_500;
 /** A thousand lanes with all their inputs take half of it. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
@@ -20,13 +20,13 @@ const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 export interface MemberQuestion {
   /** As `checkedAddress` returns it. */
   readonly address: string;
-  /** The first characters of its id. */
+  /** The name that its report must bear. */
   readonly process: string;
   readonly authToken: string | null;
   readonly after: string | null;
 }
 
-/** Why a member's figures are not known. */
+/** Why we have no report from a member. */
 export type MemberFault =
   'no-address' | 'unreachable' | 'timed-out' | 'token-refused' | 'not-a-report' | 'too-large' | 'another-process';
 
@@ -63,7 +63,7 @@ async function ask(client: Client, question: MemberQuestion, signal: AbortSignal
     signal,
   });
   if (statusCode === 401) return fault('token-refused');
-  // The endpoints' own timeout.
+  // Its endpoints gave up on the answer.
   if (statusCode === 503) return fault('timed-out');
   if (statusCode !== 200) return fault('not-a-report');
   const report = readMemberReport(await body.text());

@@ -1,4 +1,4 @@
-/** The members of the group as the page lists them, each with its own figures. Pure. */
+/** The group's members as the page lists them, each with its own figures. Pure. */
 import { isCounted, type KnownMember } from './known-member.ts';
 import { RELEASE } from '../release.ts';
 import { unreportedParts, type MemberFigures } from './member-report.ts';
@@ -17,7 +17,7 @@ export interface GroupMember extends Pick<KnownMember, Known> {
   readonly faultSince: string | null;
   /** When its report arrived, by the clock of the process that shows it. */
   readonly answeredAt: string | null;
-  /** It reports another release than the process that shows it, or does not report everything. */
+  /** It runs a different release from the process that shows it, or does not report everything. */
   readonly isOtherRelease: boolean;
   /** Parts that it does not report. */
   readonly untold: readonly string[];
@@ -43,7 +43,7 @@ export interface GroupMemberFigures {
   readonly restoreSeconds: number | null;
 }
 
-/** This member first, then present ones, then those that left, the most recent first. */
+/** This member first, then the others present, then those that left, most recent first. */
 export function groupMembers(members: readonly KnownMember[], nowMs: number): GroupMember[] {
   const rank = ({ goneSinceMs, isThis, process, standing }: KnownMember): string =>
     standing === 'gone' && !isThis ? `2 ${String(1e15 - (goneSinceMs ?? 0))}` : `${isThis ? 0 : 1} ${process}`;

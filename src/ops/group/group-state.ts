@@ -2,15 +2,15 @@
  * The state of the whole group, built from its members' reports, as the page shows it. Pure.
  *
  * Figures about a process's own work (lanes, lag, unfinished commands, calls, activity since its start) are summed over the
- * members that answer. Figures that every member knows about all lanes come from one member. UNKNOWN and keys come from the
- * member whose copy of the ledger is the least behind; the dead-letter topic, owners and members come from this one. If two
- * members report a lane, as in a handover, one report counts.
+ * members that answer. Figures about all lanes, which every member knows, come from one member: UNKNOWN results and the number
+ * of keys from the one whose copy of the ledger is least behind; dead letters, owners and members from this one. If two members
+ * report a lane, as in a handover, one report counts.
  */
 import type { LaneOwner } from '../ledger-state.ts';
 import type { ProcessorState } from '../processor-state.ts';
 import type { GroupEvent } from './group-timeline.ts';
 import { groupMembers, isStarting, type GroupMember } from './group-members.ts';
-import { isCounted, type KnownMember } from './known-member.ts';
+import { isCounted, type KnownMember, type ReportingMember } from './known-member.ts';
 import type { MemberFigures } from './member-report.ts';
 import { activityOf, breakersOf, oldestOf, serviceOf, sum, unfinishedOf, type GroupActivity } from './sums.ts';
 
@@ -32,7 +32,7 @@ export interface GroupReason {
 
 export interface GroupState {
   readonly at: string;
-  /** Deployment of the process that answers. */
+  /** As the process that answers sees it. */
   readonly deployment: ProcessorState['deployment'];
   /** The process that answers. */
   readonly processId: string;
@@ -80,9 +80,9 @@ export interface GroupInputs {
 }
 
 export function groupState({ members, nowMs, own, timeline }: GroupInputs): GroupState {
-  const heard = members.filter((member) => isCounted(member, nowMs));
-  const reports = heard.map(({ figures }) => figures);
-  const lanes = lanesOf(heard, own.ledger.owners);
+  const reporting = members.filter((member) => isCounted(member, nowMs));
+  const reports = reporting.map(({ figures }) => figures);
+  const lanes = lanesOf(reporting, own.ledger.owners);
   const upToDate = leastBehind(reports, own);
   return {
     at: own.at,
@@ -91,14 +91,14 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
     startedAt: own.activity.startedAt,
     ready: reports.every(({ ready }) => ready),
     isStarting: reports.every((figures) => isStarting(figures)),
-    reasons: reasonsOf(heard),
+    reasons: reasonsOf(reporting),
     members: groupMembers(members, nowMs),
     isGroupKnown: own.members.some(({ standing }) => standing === 'member'),
     lanesConfigured: own.lanesConfigured,
     lanes,
     untoldLanes: unreportedLanes(lanes, own, members),
-    service: serviceOf(heard),
-    operations: breakersOf(heard),
+    service: serviceOf(reporting),
+    operations: breakersOf(reporting),
     unfinished: unfinishedOf(reports),
     oldestUnansweredSeconds: oldestOf(reports),
     callsUnderWay: sum(reports.map(({ callsUnderWay }) => callsUnderWay ?? 0)),
@@ -115,12 +115,9 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
 }
 
 /** If two members report a lane: the report of the ledger's owner counts, else the open lane, else the newer report. */
-function lanesOf(
-  heard: readonly (KnownMember & { figures: MemberFigures })[],
-  owners: readonly LaneOwner[],
-): GroupLane[] {
+function lanesOf(reporting: readonly ReportingMember[], owners: readonly LaneOwner[]): GroupLane[] {
   const found = new Map<number, { lane: GroupLane; rank: string }>();
-  for (const { figures, process } of heard) {
+  for (const { figures, process } of reporting) {
     for (const lane of figures.lanes) {
       const isOwner = owners.some((owner) => owner.lane === lane.lane && owner.processId === figures.processId);
       const rank = `${isOwner ? 1 : 0}${lane.stage === 'open' ? 1 : 0}${figures.at}`;
@@ -147,8 +144,10 @@ function unreportedLanes(
   });
 }
 
-function reasonsOf(heard: readonly (KnownMember & { figures: MemberFigures })[]): GroupReason[] {
-  const all = heard.flatMap(({ figures, process }) => figures.reasons.map((reason) => ({ reason, process, figures })));
+function reasonsOf(reporting: readonly ReportingMember[]): GroupReason[] {
+  const all = reporting.flatMap(({ figures, process }) =>
+    figures.reasons.map((reason) => ({ reason, process, figures })),
+  );
   return [...Map.groupBy(all, ({ reason }) => reason)].map(([reason, found]) => ({
     reason,
     processes: found.map(({ process }) => process),
@@ -156,7 +155,7 @@ function reasonsOf(heard: readonly (KnownMember & { figures: MemberFigures })[])
   }));
 }
 
-/** The figures whose copy of the ledger is the least behind; this process's if no other is better. */
+/** The figures of the member whose copy of the ledger is least behind; this process's unless another is ahead of it. */
 function leastBehind(reports: readonly MemberFigures[], own: MemberFigures): MemberFigures {
   const behind = (figures: MemberFigures): number =>
     figures.unknownResults === null ? Infinity : (figures.ledger?.behindRecords ?? Infinity);

@@ -1,6 +1,6 @@
 /**
- * Recent changes in the group: events that members reported, kept here after they leave, and when this process saw them join,
- * leave or stop answering. In memory, bounded.
+ * Recent changes in the group: events that members reported, which stay here after they leave, and joins, departures and
+ * silences that this process saw. In memory, bounded.
  */
 import { EVENTS_AGE_MAX_MS, EVENTS_MAX, type TimelineEvent } from '../timeline.ts';
 import type { MemberEvent } from './member-report.ts';
@@ -16,7 +16,7 @@ export interface GroupEvent {
 
 export class GroupTimeline {
   readonly #nowMs: () => number;
-  /** By process and number, so that an event reported twice is kept once. */
+  /** By process and number: an event may be reported twice. */
   readonly #kept = new Map<string, GroupEvent>();
   #lastSeen = 0;
 

@@ -1,8 +1,8 @@
 /**
- * Knows the other members of the group: asks each for its report, and remembers the last report of members that are gone.
+ * Watches the other members of the group: asks each for its report, and remembers the last report of members that are gone.
  *
- *   start   asks every 5 s until stop, so that recent figures and events are there for the next viewer
- *   read    asks at most every 1.5 s, once for all viewers, and bounds the wait for the answers
+ *   start   asks every 5 s until stop, so that the next viewer gets recent figures and events
+ *   read    asks at most every 1.5 s, once for all viewers, and waits a bounded time for the answers
  *
  * Owns its timer and the remembered members, samples and events, each bounded.
  */
@@ -24,19 +24,19 @@ import type { MemberSample } from './member-report.ts';
 const ASK_INTERVAL_MS = 5_000;
 /** Each viewer asks every 2 s. */
 const FRESH_FOR_MS = 1_500;
-/** How long a viewer waits for the other members, after the state of this process. The endpoints must answer within 5 s. */
+/** How long a viewer waits for the other members once this process's state is read. The endpoints must answer within 5 s. */
 const ANSWERS_WAIT_MAX_MS = 2_000;
-/** Concurrent questions. With a hundred hanging members a round takes ten seconds; meanwhile viewers get the known state. */
+/** Concurrent requests. With a hundred hanging members a round takes ten seconds; meanwhile viewers get the known state. */
 const ASKED_AT_ONCE_MAX = 16;
 /** More than any real group, which has at most one useful member per lane. */
 const MEMBERS_MAX = 200;
-/** Most remembered members that are gone. */
+/** Limit of remembered members that are gone. */
 const GONE_MAX = 20;
 const GONE_MS_MAX = 3_600_000;
 const SAMPLES_MAX = 180;
 /** A single late answer is not an event. */
 const SILENCE_NOTED_MS = 5_000;
-/** The form of our processes' names in the group. */
+/** What our processes' names look like in the group. */
 const PROCESS_PATTERN = /^(?:[\w.-]+\.)?[0-9a-f]{8}$/;
 
 export interface GroupWatchOptions {
@@ -46,10 +46,10 @@ export interface GroupWatchOptions {
   readonly events: () => readonly TimelineEvent[];
   /** Settles within seconds, and never rejects. */
   readonly ask: (question: MemberQuestion) => Promise<MemberReply>;
-  /** Read for each question, because it may change. */
+  /** Read for each request, because it may change. */
   readonly authToken: string | null;
   readonly clock: Clock;
-  /** A state could not be read: a bug. */
+  /** Reading the state failed: a bug. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -84,7 +84,7 @@ export class GroupWatch {
   async read(): Promise<GroupState> {
     const { clock, events, readState } = this.#options;
     const own = await readState();
-    this.#note(own.members);
+    this.#updateMembers(own.members);
     const nowMs = clock.monotonicMs();
     if (this.#round === null && nowMs - this.#roundBeganMs >= FRESH_FOR_MS) {
       this.#roundBeganMs = nowMs;
@@ -99,7 +99,7 @@ export class GroupWatch {
     });
   }
 
-  /** Samples of all known members, including those that are gone, from the last reading. Oldest first. */
+  /** Samples of all known members as last read, including those that are gone. Oldest first. */
   history(): GroupSample[] {
     return groupHistory([this.#options.samples(), ...this.#samples.values()], this.#options.clock.nowMs());
   }
@@ -121,15 +121,15 @@ export class GroupWatch {
       address === null
         ? { kind: 'fault', fault: 'no-address' }
         : await this.#options.ask({ address, process, authToken, after });
-    // Read again: `#note` may have changed it in the meantime.
+    // Read again: `#updateMembers` may have changed it in the meantime.
     const known = this.#members.get(process);
     if (known === undefined) return;
     const nowMs = clock.nowMs();
     if (reply.kind === 'fault') {
       const { isNoted = false, sinceMs = nowMs } = known.fault ?? {};
-      const isNews = !isNoted && known.figures !== null && nowMs - sinceMs >= SILENCE_NOTED_MS;
-      if (isNews) this.#timeline.saw(process, 'does not answer the other members');
-      this.#members.set(process, { ...known, fault: { kind: reply.fault, sinceMs, isNoted: isNoted || isNews } });
+      const isNew = !isNoted && known.figures !== null && nowMs - sinceMs >= SILENCE_NOTED_MS;
+      if (isNew) this.#timeline.saw(process, 'does not answer the other members');
+      this.#members.set(process, { ...known, fault: { kind: reply.fault, sinceMs, isNoted: isNoted || isNew } });
       return;
     }
     const { events, release, samples, state } = reply.report;
@@ -140,50 +140,50 @@ export class GroupWatch {
     this.#samples.set(process, [...earlier, ...samples].slice(-SAMPLES_MAX));
   }
 
-  /** Notes what Kafka and the ledger say about the members. */
-  #note(states: readonly MemberState[]): void {
+  /** Takes over what Kafka and the ledger say about the members. */
+  #updateMembers(states: readonly MemberState[]): void {
     // A new coordinator may know no member yet; that does not mean that they are gone.
     const isKnown = states.some(({ standing }) => standing === 'member');
     const others = states.filter(({ isThis, process }) => !isThis && process !== null && PROCESS_PATTERN.test(process));
     for (const state of others.slice(0, MEMBERS_MAX))
-      this.#noteOne(isKnown ? state : { ...state, standing: 'unknown' });
+      this.#updateMember(isKnown ? state : { ...state, standing: 'unknown' });
     if (!isKnown) return;
     this.#hasSeenGroup = true;
     const named = new Set(others.map(({ process }) => process));
     for (const member of this.#members.values()) {
-      if (!named.has(member.process)) this.#left(member, []);
+      if (!named.has(member.process)) this.#markGone(member, []);
     }
     this.#forget();
   }
 
-  #noteOne(state: MemberState): void {
+  #updateMember(state: MemberState): void {
     const process = state.process ?? '';
     const known = this.#members.get(process);
     if (state.standing === 'gone' && known !== undefined) {
-      this.#left(known, state.owned);
+      this.#markGone(known, state.owned);
       return;
     }
-    const isThere = state.standing === 'member';
-    if (isThere && known === undefined && this.#hasSeenGroup) this.#timeline.saw(process, 'joined the group');
-    if (isThere && known?.standing === 'gone') this.#timeline.saw(process, 'is in the group again');
+    const isMember = state.standing === 'member';
+    if (isMember && known === undefined && this.#hasSeenGroup) this.#timeline.saw(process, 'joined the group');
+    if (isMember && known?.standing === 'gone') this.#timeline.saw(process, 'is in the group again');
     this.#members.set(process, {
       ...{ release: null, figures: null, answeredMs: null, fault: null, assigned: [] },
       ...known,
       ...{ process, isThis: false, owned: state.owned, ownedSince: state.since },
-      goneSinceMs: isThere ? null : (known?.goneSinceMs ?? null),
+      goneSinceMs: isMember ? null : (known?.goneSinceMs ?? null),
       standing: state.standing === 'unknown' ? (known?.standing ?? 'unknown') : state.standing,
       host: state.host ?? known?.host ?? null,
       // Between two generations Kafka reports no addresses and no lanes.
       address: state.address ?? known?.address ?? null,
-      ...(isThere && state.assigned.length > 0 ? { assigned: state.assigned } : {}),
+      ...(isMember && state.assigned.length > 0 ? { assigned: state.assigned } : {}),
     });
   }
 
-  #left(member: KnownMember, owned: readonly number[]): void {
-    const isNews = member.standing === 'member';
-    const goneSinceMs = isNews ? this.#options.clock.nowMs() : member.goneSinceMs;
+  #markGone(member: KnownMember, owned: readonly number[]): void {
+    const isNew = member.standing === 'member';
+    const goneSinceMs = isNew ? this.#options.clock.nowMs() : member.goneSinceMs;
     this.#members.set(member.process, { ...member, standing: 'gone', owned, goneSinceMs });
-    if (!isNews) return;
+    if (!isNew) return;
     const reported = member.figures?.lanes.map(({ lane }) => lane) ?? [];
     const had = reported.length > 0 ? reported : member.assigned;
     this.#timeline.saw(member.process, `is no longer in the group; had ${laneRangesInWords(had)}`);

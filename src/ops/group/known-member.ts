@@ -1,10 +1,10 @@
-/** What one member knows of another: from Kafka, from the ledger, and from its report. */
+/** What one member knows about another: from Kafka, from the ledger, and from its report. */
 import type { MemberState } from '../members.ts';
 import type { MemberFault } from './ask-member.ts';
 import type { MemberFigures } from './member-report.ts';
 
 export interface KnownMember {
-  /** Its name. */
+  /** The name of its process. */
   readonly process: string;
   readonly isThis: boolean;
   /** `gone`: no longer in Kafka's group; `unknown`: Kafka has not answered. */
@@ -13,7 +13,7 @@ export interface KnownMember {
   readonly goneSinceMs: number | null;
   readonly host: string | null;
   readonly address: string | null;
-  /** Lanes that the group assigns to it; after it left, its last ones. */
+  /** Lanes that the group assigns to it; once it has left, the last ones it had. */
   readonly assigned: readonly number[];
   /** Lanes that it owns according to the ledger. */
   readonly owned: readonly number[];
@@ -27,11 +27,13 @@ export interface KnownMember {
   readonly fault: { readonly kind: MemberFault; readonly sinceMs: number; readonly isNoted: boolean } | null;
 }
 
-/** A report counts as current for this long: one late answer must not make the sums jump. */
+/** A member whose report counts in the group's figures. */
+export type ReportingMember = KnownMember & { readonly figures: MemberFigures };
+
+/** How long a report counts as current: one late answer must not make the sums jump. */
 const FRESH_MS = 10_000;
 
-/** Whether its figures are part of the group's. */
-export function isCounted(member: KnownMember, nowMs: number): member is KnownMember & { figures: MemberFigures } {
+export function isCounted(member: KnownMember, nowMs: number): member is ReportingMember {
   if (member.isThis) return member.figures !== null;
   if (member.figures === null || member.standing === 'gone') return false;
   return nowMs - (member.answeredMs ?? -Infinity) <= FRESH_MS;

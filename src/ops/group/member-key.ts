@@ -1,7 +1,7 @@
 /**
- * The credential that a member sends to another if HTTP_AUTH_TOKEN is set, derived from the token and the address.
+ * The credential that one member sends to another if HTTP_AUTH_TOKEN is set, derived from the token and the other's address.
  *
- * The token itself never leaves the process, because anyone who can join the group can write an address. A key sent to a
+ * The token itself never leaves the process, because anyone who can join the group can announce an address. A key sent to the
  * wrong host is useless elsewhere: a member accepts only the key for its own address, and only for its report.
  */
 import { createHmac } from 'node:crypto';

@@ -1,8 +1,8 @@
 /**
- * The report of one member to another (`/api/member`), and how we read it. It is untrusted input: it may come from another
- * release, or from something else that listens there.
+ * One member's report to another (`/api/member`), and how we read it. It is untrusted input: it may come from another release,
+ * or from something else that listens at the address.
  *
- * Missing or unreadable parts are null, and no sum counts them. Without id, instant, readiness and lanes the whole report is
+ * Missing or unreadable parts are null, and sums leave them out. Without id, instant, readiness and lanes the whole report is
  * unreadable. Pure.
  */
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import { RELEASE } from '../release.ts';
 import type { ProcessorState } from '../processor-state.ts';
 import type { TimelineEvent } from '../timeline.ts';
 
-/** The report's version: it changes if a field changes its meaning. */
+/** Changes when a field changes its meaning. */
 export const REPORT_FORMAT = 1;
 const LANES_MAX = 1_000;
 const LIST_MAX = 100;
@@ -19,7 +19,7 @@ const SAMPLES_MAX = 200;
 const TEXT_CHARACTERS_MAX = 1_000;
 
 const text = z.string().max(TEXT_CHARACTERS_MAX);
-/** Sentences may list a thousand lanes; we cut them here. */
+/** A sentence may list a thousand lanes, so a long one is cut, not rejected. */
 const sentence = z.string().transform((whole) => whole.slice(0, TEXT_CHARACTERS_MAX));
 const instant = z.iso.datetime();
 const amount = z.number().nonnegative();
@@ -154,7 +154,7 @@ export function readMemberReport(body: string): MemberReport | null {
 
 /** Parts that a member does not report, because it runs another release. */
 export function unreportedParts(report: MemberFigures): string[] {
-  const isPart: Readonly<Record<string, boolean>> = {
+  const isMissing: Readonly<Record<string, boolean>> = {
     service: report.service === null,
     breakers: report.operations === null,
     unfinished: report.unfinished === null,
@@ -163,5 +163,5 @@ export function unreportedParts(report: MemberFigures): string[] {
     ledger: report.ledger === null,
     results: report.activity === null,
   };
-  return Object.keys(isPart).filter((part) => isPart[part] === true);
+  return Object.keys(isMissing).filter((part) => isMissing[part] === true);
 }

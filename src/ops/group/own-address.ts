@@ -4,12 +4,12 @@ import { networkInterfaces } from 'node:os';
 import type { Config } from 'payment-processor-contract/config';
 import { checkedAddress } from '../../consumers/member-note.ts';
 
-const EVERY_ADDRESS = ['0.0.0.0', '::', ''];
+const WILDCARDS = ['0.0.0.0', '::', ''];
 
 /**
  * @param port the listening port
  * @param interfaces as the system reports them
- * @returns `http://host:port`; null: the settings say none, or the machine has no usable address
+ * @returns `http://host:port`; null: the settings say `none`, or the machine has no usable address
  */
 export function ownAddress(
   settings: Pick<Config, 'HTTP_ADVERTISED_ADDRESS' | 'HTTP_HOST'>,
@@ -19,7 +19,7 @@ export function ownAddress(
   const { HTTP_ADVERTISED_ADDRESS: advertised, HTTP_HOST: host } = settings;
   if (advertised === 'none') return null;
   if (advertised?.includes('//') === true) return checkedAddress(advertised);
-  const asked = advertised ?? (EVERY_ADDRESS.includes(host) ? firstAddress(interfaces) : host);
+  const asked = advertised ?? (WILDCARDS.includes(host) ? firstAddress(interfaces) : host);
   if (asked === null) return null;
   return checkedAddress(`http://${isIPv6(asked) ? `[${asked}]` : asked}:${port}`);
 }

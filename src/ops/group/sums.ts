@@ -1,5 +1,5 @@
 /** Sums over the members' figures. Pure. */
-import type { KnownMember } from './known-member.ts';
+import type { ReportingMember } from './known-member.ts';
 import type { MemberFigures } from './member-report.ts';
 
 type Reported<Part extends keyof MemberFigures> = NonNullable<MemberFigures[Part]>;
@@ -29,9 +29,9 @@ const NO_CALLS = ['open', 'checking'];
  * one
  */
 export function serviceOf(
-  heard: readonly (KnownMember & { figures: MemberFigures })[],
+  reporting: readonly ReportingMember[],
 ): (Reported<'service'> & { readonly heldAt: readonly string[] }) | null {
-  const all = heard.flatMap(({ figures, process }) =>
+  const all = reporting.flatMap(({ figures, process }) =>
     figures.service === null ? [] : [{ process, service: figures.service }],
   );
   const rank = ({ service }: { service: Reported<'service'> }): number => SERVICE_STATES.indexOf(service.state);
@@ -40,8 +40,10 @@ export function serviceOf(
   return worst === undefined ? null : { ...worst.service, heldAt };
 }
 
-export function breakersOf(heard: readonly (KnownMember & { figures: MemberFigures })[]): GroupOperation[] {
-  const all = heard.flatMap(({ figures, process }) => (figures.operations ?? []).map((each) => ({ ...each, process })));
+export function breakersOf(reporting: readonly ReportingMember[]): GroupOperation[] {
+  const all = reporting.flatMap(({ figures, process }) =>
+    (figures.operations ?? []).map((each) => ({ ...each, process })),
+  );
   return [...Map.groupBy(all, ({ operation }) => operation)].map(([operation, found]) => {
     const rank = ({ breaker }: { breaker: string }): number => BREAKER_STAGES.indexOf(breaker);
     const [worst] = found.toSorted((left, right) => rank(left) - rank(right));
