@@ -71,7 +71,7 @@ function accessFindings(access: KafkaAccess): Finding[] {
       return access.problems.map((problem) => blocking(`refused by Kafka: ${problem}`));
     case 'unknown':
       // Not blocking: if Kafka does not answer, group and lanes already report it. This adds the address.
-      return [{ reason: `Kafka cannot be asked: ${access.problem}`, isBlocking: false }];
+      return [{ reason: `Kafka access cannot be checked: ${access.problem}`, isBlocking: false }];
   }
 }
 
@@ -119,11 +119,11 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
   if (acquiring.length > 0) findings.push(blocking(`acquiring ${lanesInWords(acquiring)}`));
   if (releasing.length > 0) findings.push(blocking(`releasing ${lanesInWords(releasing)}`));
   for (const [problem, lanes] of registryProblems) {
-    findings.push(blocking(`the schema registry cannot be asked (${lanesInWords(lanes)}): ${problem}`));
+    findings.push(blocking(`the schema registry cannot be used (${lanesInWords(lanes)}): ${problem}`));
   }
   if (registryFault !== null && registryProblems.size === 0) {
     // Not blocking: commands with known schemas need no registry. The next start does.
-    const reason = `the schema registry cannot be asked, and no command waits for it: ${registryFault.problem}`;
+    const reason = `the schema registry cannot be used, and no command waits for it: ${registryFault.problem}`;
     findings.push({ reason, isBlocking: false });
   }
   return findings;

@@ -193,7 +193,7 @@ describe('under a processor that runs', () => {
     expect(await processor.readiness()).toEqual({
       ready: true,
       reasons: [
-        `the schema registry cannot be asked, and no command waits for it: subject ${stack().topics.results}-value cannot be looked up: ` +
+        `the schema registry cannot be used, and no command waits for it: subject ${stack().topics.results}-value cannot be looked up: ` +
           `the schema registry at ${door.url} refused the log-in (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`,
       ],
     });

@@ -38,7 +38,7 @@ interface Group {
   readonly url: string;
 }
 
-/** Three members of six lanes after ten minutes of work; the first is asked. */
+/** Three members with six lanes, after ten minutes of work; the first one answers. */
 async function group(each: (made: ShownProcessor, index: number) => void = () => undefined): Promise<Group> {
   const asked = member('aaaaaaaa-1', [0, 1]);
   const second = member('bbbbbbbb-2', [2, 3]);
@@ -109,7 +109,7 @@ describe('the page of a group', () => {
     expect(text).toMatch(/Waiting in Kafka\s+119\s+no free call slot/);
     expect(text).toMatch(/Calls under way\s+117 of 300/);
     expect(text).toMatch(/Lanes open\s+6 of 6\s+all of them/);
-    // Each has the ledger of all lanes: it is no sum.
+    // Each member has the ledger of all lanes, so this is not summed.
     expect(text).toContain('48,211 keys remembered');
     expect(await opened.page.locator('#lanes tbody tr').count()).toBe(6);
     expect(await rowOf(opened, 'bbbbbbbb')).toMatch(/ready, up 10 min 3 s\s+2 to 3\s+119\s+4 s\s+0\s+100 of 100\s+now/);
@@ -140,14 +140,14 @@ describe('the page of a group', () => {
     });
     const opened = await shown(url);
     await opened.page.getByText('3 of 3 members reporting').waitFor();
-    // Killed: Kafka still counts it in, but it does not answer.
+    // Killed: still a member according to Kafka, but it does not answer.
     await third.stop();
     asked.nowMs += 12_000;
     second.nowMs += 12_000;
     await opened.page.getByText(/No report from member cccccccc since/).waitFor();
     expect(await rowOf(opened, 'cccccccc')).toMatch(/no report: its address cannot be reached\s+4 to 5\s+340\s/);
     expect(await opened.text()).toMatch(/Oldest without a result\s+not known/);
-    // Counted out, and its lanes are not taken over yet.
+    // Removed from the group; its lanes are not taken over yet.
     asked.groupOffsets.set(4, 4_990n);
     asked.groupWith({ processor: second, lanes: [2, 3] });
     await opened.page.getByText(/Member cccccccc has been gone since \d\d:\d\d:\d\d/).waitFor();
@@ -158,7 +158,7 @@ describe('the page of a group', () => {
     expect(await first.locator('code').innerText()).toBe('npm run cli -- doctor');
     const href = (await first.getByRole('link', { name: 'Runbook: member-gone' }).getAttribute('href')) ?? '';
     expect((await fetch(new URL(href, url))).status).toBe(200);
-    // Of five topics, ten each.
+    // Ten in each of five topics.
     expect(await opened.text()).toMatch(/Waiting in Kafka\s+50\s+no member reports the lane/);
     expect(await rowOf(opened, 'cccccccc')).toMatch(/gone since \d\d:\d\d:\d\d\s+had 4 to 5\s+340\s/);
     expect(await opened.page.locator('#timeline').innerText()).toMatch(
@@ -166,13 +166,13 @@ describe('the page of a group', () => {
     );
     await expectNothingWide(opened);
     await opened.shoot('group-page-one-down');
-    // Taken over: a warning is left.
+    // Taken over: a warning remains.
     for (const lane of [4, 5]) asked.setLane(lane, asked.lane());
     await opened.page.getByText('All of them are open with other members.').waitFor();
-    expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
+    expect(await opened.page.locator('#headline').innerText()).toBe('Working, with warnings');
   });
 
-  it('a member that shut down in order, whose lanes are open elsewhere, or that was started anew: is no finding', async () => {
+  it('a member that shut down in order, whose lanes are open elsewhere, or that was restarted: no finding', async () => {
     const { asked, second, third, url } = await group();
     const opened = await shown(url);
     third.isDraining = true;
@@ -182,7 +182,7 @@ describe('the page of a group', () => {
     await opened.page.getByText('is no longer in the group; had lanes 4 to 5').waitFor();
     expect(await rowOf(opened, 'cccccccc')).toMatch(/gone since/);
     expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
-    // Killed, and started again in its place.
+    // Killed and replaced.
     await second.stop();
     const again = member('dddddddd-4', [2, 3], asked.nowMs + 1_000);
     await again.serve(TOKEN);
@@ -193,7 +193,7 @@ describe('the page of a group', () => {
     expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
   });
 
-  it('members that refuse, tell no address, or run another release: each is said, and counted in nothing', async () => {
+  it('members that refuse, announce no address, or run another release: each is shown, and counts in no sum', async () => {
     const asked = member('aaaaaaaa-1', [0, 1]);
     const other = member('bbbbbbbb-2', [2, 3]);
     await asked.live(13);
@@ -202,10 +202,10 @@ describe('the page of a group', () => {
     const url = await asked.serve(TOKEN);
     asked.groupWith({ processor: other, lanes: [2, 3] }, { processor: member('cccccccc-3', [4, 5]), lanes: [4, 5] });
     const opened = await shown(url);
-    await opened.page.getByText(/No report from member bbbbbbbb since .+: it has another HTTP_AUTH_TOKEN/).waitFor();
+    await opened.page.getByText(/No report from member bbbbbbbb since .+: its HTTP_AUTH_TOKEN differs/).waitFor();
     await opened.page.getByText(/No report from member cccccccc since .+: it has no address in the group/).waitFor();
     expect(await opened.text()).toContain('The figures above count 1 of them.');
-    expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
+    expect(await opened.page.locator('#headline').innerText()).toBe('Working, with warnings');
     const command = opened.page.locator('#findings li').first().locator('code');
     expect(await command.innerText()).toMatch(/^curl -sS http:\/\/127\.0\.0\.1:\d+\/health\/ready$/);
     expect(await opened.text()).toMatch(/Admitted, unfinished\s+0 or more/);

@@ -1,4 +1,4 @@
-/** The page in a browser. What it says is the matter, of any state: test/ops/page-verdict.test.ts. */
+/** The page in a browser. test/ops/page-verdict.test.ts tests its verdict on states. */
 import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entry, SECRET_KEY } from '../ops/fake-processor.ts';
@@ -19,7 +19,7 @@ afterEach(async () => {
   expect(processor.errors).toEqual([]);
 });
 
-/** The page of the processor, once it shows a state. */
+/** The processor's page, once it shows a state. */
 async function shown(options: BrowserContextOptions = {}): Promise<Visit> {
   const opened = await browser.visit(await processor.serve(), options);
   await opened.page.locator('#headline').waitFor();
@@ -30,7 +30,7 @@ async function expectClean(opened: Visit): Promise<void> {
   expect(opened.errors()).toEqual([]);
   expect(opened.networkErrors()).toEqual([]);
   expect(opened.origins()).toHaveLength(1);
-  // Advice for whatever is amiss.
+  // Every finding has advice.
   for (const item of await opened.page.locator('#findings li').all()) {
     expect(await item.locator('span').innerText(), await item.innerText()).not.toBe('');
   }
@@ -42,7 +42,7 @@ function healthy(): ShownProcessor {
   return made;
 }
 
-/** A quarter of an hour of ordinary work. */
+/** 15 minutes of ordinary work. */
 async function worked(made: ShownProcessor): Promise<void> {
   await made.live(180, (index) => {
     const results = 40 + Math.round(20 * Math.sin(index / 20));
@@ -54,7 +54,7 @@ async function worked(made: ShownProcessor): Promise<void> {
 }
 
 describe('the page finds one command by its key', () => {
-  it('shows phase, calls and doubt, keeps the key out of the address, and says what it does not know', async () => {
+  it('shows phase, calls and doubt, keeps the key out of the URL, and says what it does not know', async () => {
     processor = healthy();
     const { nowMs } = processor;
     const doubtful = entry('transfer-in', nowMs - 60_000, {
@@ -89,8 +89,8 @@ describe('the page finds one command by its key', () => {
   });
 });
 
-describe('the page tells the state of the processor', () => {
-  it('healthy: says so, with the pace of the last minute', async () => {
+describe('the page shows the state of the processor', () => {
+  it('healthy: says so, with the rate of the last minute', async () => {
     processor = healthy();
     await worked(processor);
     processor.lanes.callsRunning = 17;
@@ -137,7 +137,7 @@ describe('the page tells the state of the processor', () => {
     });
     const opened = await shown();
     const text = await opened.text();
-    expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
+    expect(await opened.page.locator('#headline').innerText()).toBe('Working, with warnings');
     expect(text).toContain('Behind. Oldest command without a result: transfer-in 4 min 55 s');
     expect(text).toContain('2,160 commands wait in Kafka (1,440: no free call slot; 720: the lane is full');
     expect(text).toContain('Growing by 432 a minute.');
@@ -147,7 +147,7 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('behind-dark');
   });
 
-  it('behind, and catching up: does not say that it grows for what it was a minute ago', async () => {
+  it('behind, and catching up: does not call it growing because of the minute before', async () => {
     processor = healthy();
     const lags = [0, 40, 90, 160, 220, 300, 420, 560, 748, 600, 450, 313];
     const waits = (lag: number) => ({
@@ -190,7 +190,7 @@ describe('the page tells the state of the processor', () => {
     await expectClean(opened);
   });
 
-  it('every breaker open: unreachable, and nowhere "serving"; a command to copy and a runbook to read', async () => {
+  it('every breaker open: unreachable, nowhere "serving", with a command to copy and a runbook', async () => {
     processor = healthy();
     for (const operation of Object.values(processor.api.operations)) {
       Object.assign(operation, { breaker: 'open', lastFault: 'ECONNREFUSED', callsUnderWay: 0, allowance: 0 });
@@ -211,7 +211,7 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('unreachable');
   });
 
-  it('breaker open, and nothing answered: red, with which operation waits', async () => {
+  it('breaker open, and no results: red, with the operation that waits', async () => {
     processor = healthy();
     processor.api.operations['execute-quote'] = {
       breaker: 'open',
@@ -226,7 +226,7 @@ describe('the page tells the state of the processor', () => {
     const opened = await shown();
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe(
-      'Nothing is answered: 10 commands wait, the oldest for 55 s',
+      'No results: 10 commands wait, the oldest for 55 s',
     );
     expect(text).toContain('Breaker open for execute-quote');
     expect(text).toContain('50 % of the calls of the last minute got no usable answer');
@@ -236,7 +236,7 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('breaker');
   });
 
-  it('registry down: that commands wait', async () => {
+  it('registry down: says that commands wait', async () => {
     processor = healthy();
     const problem = 'connection refused';
     for (const lane of [1, 2]) {
@@ -246,14 +246,14 @@ describe('the page tells the state of the processor', () => {
     await processor.live(13);
     const opened = await shown();
     const text = await opened.text();
-    expect(await opened.page.locator('#headline').innerText()).toMatch(/^Nothing is answered: 6 commands wait/);
-    expect(text).toContain('The schema registry cannot be asked (lanes 1, 2): connection refused');
+    expect(await opened.page.locator('#headline').innerText()).toMatch(/^No results: 6 commands wait/);
+    expect(text).toContain('The schema registry cannot be used (lanes 1, 2): connection refused');
     expect(text).toContain('None is lost or refused. Check the registry.');
     await expectClean(opened);
     await opened.shoot('registry');
   });
 
-  it('UNKNOWN, doubt and dead letters: how many, how old, and keys as hashes alone', async () => {
+  it('UNKNOWN, doubt and dead letters: how many, how old, and keys only as hashes', async () => {
     processor = healthy();
     await processor.live(3);
     processor.unknown('execute-quote', SECRET_KEY, 2, 7_500_000);
@@ -272,7 +272,7 @@ describe('the page tells the state of the processor', () => {
     await processor.live(1);
     const opened = await shown();
     const text = await opened.text();
-    expect(await opened.page.locator('#headline').innerText()).toBe('Working, but look at this');
+    expect(await opened.page.locator('#headline').innerText()).toBe('Working, with warnings');
     expect(text).toContain('2 payment outcomes are unknown, the oldest for 2 h 5 min. An operator must decide.');
     expect(text).toContain('npm run cli -- unknown list');
     expect(text).toContain('3 dead letters are open (UNREADABLE 1, NO_KEY 2), the last 5 s old');
@@ -293,7 +293,7 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('unknown');
   });
 
-  it('commands that no reader gets, lanes that commit nothing, a ledger that is behind: each with what to do', async () => {
+  it('commands held back, stalled lanes, a ledger that is behind: each with what to do', async () => {
     processor = healthy();
     processor.owners([{ processId: processor.lanes.processId, lanes: [0, 1, 2, 3, 4, 5], atMs: processor.nowMs }]);
     processor.highWatermarks = async () => new Map([[1, 5_012n]]);
@@ -310,7 +310,7 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('standstill');
   });
 
-  it('just started: says that it starts, and shows nothing as if it were known', async () => {
+  it('just started: says so, and shows no unknown figure as known', async () => {
     processor = new ShownProcessor();
     processor.lanes.assigned = null;
     processor.lanes.lanes = new Map();
@@ -319,12 +319,12 @@ describe('the page tells the state of the processor', () => {
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Starting');
     expect(text).toMatch(/Waiting in Kafka\s+not known/);
-    expect(text).toContain('No member that reports has a lane.');
+    expect(text).toContain('No reporting member has a lane.');
     await expectClean(opened);
     await opened.shoot('starting');
   });
 
-  it('Kafka down: that lag is old, that membership is not confirmed, and which lanes wait', async () => {
+  it('Kafka down: says that lag is old, that membership is not confirmed, and which lanes wait', async () => {
     processor = healthy();
     await worked(processor);
     await processor.live(12);
@@ -342,7 +342,7 @@ describe('the page tells the state of the processor', () => {
     await opened.shoot('kafka-down');
   });
 
-  it('a stopped lane: that it needs an operator, with its reason as text and never as markup', async () => {
+  it('a stopped lane: says that it needs an operator, with its reason as text, never as markup', async () => {
     processor = healthy();
     await processor.live(13);
     const stoppedReason = 'offset 7 is gone <img src="x" onerror="document.title=1"><b>bold</b>';
@@ -358,7 +358,7 @@ describe('the page tells the state of the processor', () => {
 });
 
 describe('the page follows the processor', () => {
-  it('shows a change without being loaded again', async () => {
+  it('shows a change without a reload', async () => {
     processor = healthy();
     const opened = await shown();
     processor.isDraining = true;
@@ -366,7 +366,7 @@ describe('the page follows the processor', () => {
     await expectClean(opened);
   });
 
-  it('gone: says since when, keeps what was known, and finds it again', async () => {
+  it('gone: says since when, keeps the last known state, and reconnects', async () => {
     processor = healthy();
     await worked(processor);
     const opened = await shown();
@@ -387,7 +387,7 @@ describe('the page follows the processor', () => {
 });
 
 describe('with a token set', () => {
-  it('nothing is shown without it, a wrong one is refused, the right one is kept for the tab', async () => {
+  it('shows nothing without it, refuses a wrong one, and keeps the right one for the tab', async () => {
     processor = healthy();
     const opened = await browser.visit(await processor.serve(TOKEN));
     const { page } = opened;
@@ -431,7 +431,7 @@ describe('the page is for everyone', () => {
     expect(await page.locator(':focus').innerText()).toBe('Look it up');
   });
 
-  it('has headings for the columns and rows of every table, and a name for every part', async () => {
+  it('has column and row headings in every table, and a name for every section', async () => {
     processor = healthy();
     const { page } = await shown();
     for (const table of await page.locator('table').all()) {
@@ -448,7 +448,7 @@ describe('the page is for everyone', () => {
     }
   });
 
-  it('fits a phone, in both colour schemes, and moves nothing for those who ask for that', async () => {
+  it('fits a phone, in both colour schemes, and honours reduced motion', async () => {
     processor = healthy();
     processor.setLane(0, processor.lane({ 'transfer-in': { position: 4_000n, cause: 'no-slot' } }));
     await worked(processor);
@@ -465,7 +465,7 @@ describe('the page is for everyone', () => {
     }
   });
 
-  it('allows nothing from elsewhere', async () => {
+  it('allows no content from other origins', async () => {
     processor = healthy();
     const answer = await fetch(await processor.serve(TOKEN));
     expect(answer.status).toBe(200);

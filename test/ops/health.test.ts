@@ -67,13 +67,13 @@ const ROWS: Row[] = [
     name: 'Kafka is away, which is no refusal',
     change: (processor) => (processor.kafkaAccess = { kind: 'unknown', problem: 'no broker answers' }),
     ready: true,
-    reasons: ['Kafka cannot be asked: no broker answers'],
+    reasons: ['Kafka access cannot be checked: no broker answers'],
   },
   {
     name: 'the registry refuses us while no lane needs it',
     change: (processor) => (processor.registryFault = REFUSED),
     ready: true,
-    reasons: ['the schema registry cannot be asked, and no command waits for it: it refused the log-in'],
+    reasons: ['the schema registry cannot be used, and no command waits for it: it refused the log-in'],
   },
   {
     name: 'the registry refuses us and a lane waits for it, told once',
@@ -85,7 +85,7 @@ const ROWS: Row[] = [
       );
     },
     ready: false,
-    reasons: ['the schema registry cannot be asked (lane 0): schema id 5: refused'],
+    reasons: ['the schema registry cannot be used (lane 0): schema id 5: refused'],
   },
   {
     name: 'lanes are being acquired',
@@ -109,13 +109,13 @@ const ROWS: Row[] = [
     reasons: ['lane 3 is stopped: the topic was lost'],
   },
   {
-    name: 'the registry cannot be asked, told once for all lanes',
+    name: 'an unusable registry, reported once for all lanes',
     change: (processor) => {
       const waiting = inputStatus({ cause: 'registry', problem: 'schema id 5 cannot be looked up' });
       for (const lane of [0, 1]) processor.setLane(lane, laneStatus({ inputs: [waiting] }));
     },
     ready: false,
-    reasons: ['the schema registry cannot be asked (lanes 0, 1): schema id 5 cannot be looked up'],
+    reasons: ['the schema registry cannot be used (lanes 0, 1): schema id 5 cannot be looked up'],
   },
   {
     name: 'the service was not checked yet',

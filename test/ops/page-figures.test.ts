@@ -1,4 +1,4 @@
-/** What the page says of numbers that are not known: not that there are none. The browser's part is in test/operations. */
+/** The page must not show an unknown number as 0. test/operations tests it in a browser. */
 import { expect, test } from 'vitest';
 import { groupState, type GroupState } from '../../src/ops/group/group-state.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
@@ -20,7 +20,7 @@ function owner(lanes: readonly number[]): FakeProcessor {
   return processor;
 }
 
-/** Of a group with this member alone, by name. */
+/** Figures of a group with only this member, by name. */
 async function shown(processor: FakeProcessor, names: readonly string[]): Promise<string[]> {
   const own = await stateOf(processor, 'aaaaaaaa-1');
   const state = groupState({ nowMs: processor.nowMs, own, members: [known(own, { isThis: true })], timeline: [] });
@@ -31,30 +31,30 @@ async function shown(processor: FakeProcessor, names: readonly string[]): Promis
   });
 }
 
-test('doubt in lanes of which nobody tells is not 0', async () => {
+test('doubt in lanes that no member reports is not 0', async () => {
   const names = ['Admitted, unfinished', 'In doubt'];
   expect(await shown(owner(LANES), names)).toEqual(['0: 0 keys remembered', '0: nothing to settle']);
   expect(await shown(owner([0, 1]), names)).toEqual([
     '0 or more: 0 keys remembered',
-    '0 or more: no report of 4 lanes',
+    '0 or more: 4 lanes not reported',
   ]);
-  expect(await shown(owner([]), names)).toEqual(['not known: 0 keys remembered', 'not known: no report of 6 lanes']);
+  expect(await shown(owner([]), names)).toEqual(['not known: 0 keys remembered', 'not known: 6 lanes not reported']);
 });
 
-test('dead letters whose topic is not read are not 0, neither on the page nor for the alert', async () => {
+test('dead letters are not 0 while their topic is unread, neither on the page nor for the alert', async () => {
   const processor = owner(LANES);
   const series = async (): Promise<string> => createMetrics().text(await stateOf(processor, 'aaaaaaaa-1'));
   expect(await shown(processor, ['Dead letters'])).toEqual(['0: open']);
   expect(await series()).toContain('payments_dead_letters_open{reason="NO_KEY"} 0\n');
   processor.areLettersRead = false;
-  expect(await shown(processor, ['Dead letters'])).toEqual(['not known: their topic is not read']);
+  expect(await shown(processor, ['Dead letters'])).toEqual(['not known: their topic has not been read']);
   expect(await series()).not.toContain('payments_dead_letters_open{');
   processor.openLetters = [{ reason: 'NO_KEY', count: 2, lastAt: new Date(0).toISOString() }];
-  expect(await shown(processor, ['Dead letters'])).toEqual(['2 or more: their topic is not read']);
+  expect(await shown(processor, ['Dead letters'])).toEqual(['2 or more: their topic has not been read']);
   expect(await series()).toContain('payments_dead_letters_open{reason="NO_KEY"} 2\n');
 });
 
-test('UNKNOWN results in a ledger that is not read yet are not 0', async () => {
+test('UNKNOWN results are not 0 while the ledger is unread', async () => {
   const processor = owner(LANES);
   expect(await shown(processor, ['UNKNOWN, to be decided'])).toEqual(['0: in any lane']);
   processor.ledger.restore = { isUnderWay: true, seconds: 3 };

@@ -1,4 +1,4 @@
-/** What the page says is the matter, of states as processes tell them. The browser's part is in test/operations. */
+/** The page's verdict on states that processes report. test/operations tests the page in a browser. */
 import { describe, expect, test } from 'vitest';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import type { GroupSample } from '../../src/ops/group/group-history.ts';
@@ -6,7 +6,7 @@ import { groupState, type GroupState } from '../../src/ops/group/group-state.ts'
 import { entry, FakeProcessor, laneStatus } from './fake-processor.ts';
 import { known, stateOf } from './group/known.ts';
 
-/** Modules of the page, without the types that a browser's have. */
+/** Modules of the page, without browser types. */
 const page = (name: string): Promise<unknown> => import(new URL(`../../src/ops/page/${name}`, import.meta.url).href);
 const { verdictOn } = (await page('verdict.js')) as {
   verdictOn: (
@@ -30,7 +30,7 @@ function held(): FakeProcessor {
   return processor;
 }
 
-/** Of two members: the first is asked. */
+/** Two members; the first one answers. */
 async function group(first: FakeProcessor, second: FakeProcessor): Promise<GroupState> {
   const own = await stateOf(first, 'aaaaaaaa-1');
   const members = [known(own, { isThis: true }), known(await stateOf(second, 'bbbbbbbb-2'))];
@@ -38,12 +38,12 @@ async function group(first: FakeProcessor, second: FakeProcessor): Promise<Group
 }
 
 describe('a member that the service refuses, while it serves another', () => {
-  test('stands aside: which member, which setting, and that nothing waits for it', async () => {
+  test('stands aside: the page says which member, which setting, and that no command waits', async () => {
     const aside = held();
     aside.lanes = { ...aside.lanes, assigned: [], lanes: new Map(), asideReason: REASON };
     const state = await group(new FakeProcessor(aside.nowMs), aside);
     const { findings, headline } = verdictOn(state, []);
-    expect(headline).toBe('Working, but look at this');
+    expect(headline).toBe('Working, with warnings');
     expect(findings).toEqual([
       expect.objectContaining({
         text: `Member bbbbbbbb stands aside, and other members have the lanes: ${REASON}`,
@@ -54,7 +54,7 @@ describe('a member that the service refuses, while it serves another', () => {
     expect(serviceInWords(state)).toBe('the service is held at bbbbbbbb: no calls there');
   });
 
-  test('has lanes still: which member holds the service, not that no call is made', async () => {
+  test('still has lanes: the page says which member holds the service, not that there are no calls', async () => {
     const refused = held();
     const state = await group(new FakeProcessor(refused.nowMs), refused);
     const { findings, headline } = verdictOn(state, []);
@@ -64,7 +64,7 @@ describe('a member that the service refuses, while it serves another', () => {
   });
 });
 
-test('what an operator holds is the headline, with who, for how long and in which lanes', async () => {
+test('a hold is the headline, with operator, duration and lanes', async () => {
   const processor = new FakeProcessor();
   const hold = { offset: '0', operator: 'ada', reason: 'incident 31', until: null };
   const at = new Date(processor.nowMs - 7_200_000).toISOString();
@@ -87,7 +87,7 @@ test('what an operator holds is the headline, with who, for how long and in whic
   expect(await createMetrics().text(await stateOf(processor, 'aaaaaaaa-1'))).toContain(series);
 });
 
-test('where the service refuses all members, it is held', async () => {
+test('the service is held if it refuses all members', async () => {
   const state = await group(held(), held());
   expect(verdictOn(state, []).headline).toBe('Not healthy');
   expect(serviceInWords(state)).toBe('the service is held: no calls');
@@ -96,7 +96,7 @@ test('where the service refuses all members, it is held', async () => {
 describe('the headline follows the effect', () => {
   const WAITING = { state: 'PARKED', untilMs: 0, reason: 'never sent' } as const;
 
-  /** A minute of samples, each with as many results. */
+  /** A minute of samples, each with this many results. */
   function minute(state: GroupState, results: number): GroupSample[] {
     return Array.from({ length: 12 }, (_, index) => ({
       ...{ at: new Date(Date.parse(state.at) - (11 - index) * 5_000).toISOString(), intervalSeconds: 5, members: 2 },
@@ -106,7 +106,7 @@ describe('the headline follows the effect', () => {
     }));
   }
 
-  /** The transfers of the first member wait, its breaker open. */
+  /** The first member's transfers wait, and its breaker is open. */
   async function outage(seconds: number): Promise<GroupState> {
     const first = new FakeProcessor();
     first.nowMs += 120_000;
@@ -116,11 +116,11 @@ describe('the headline follows the effect', () => {
     return group(first, new FakeProcessor(first.nowMs));
   }
 
-  test('nothing answered while something waits is red, with how much, for how long, and the last fault', async () => {
+  test('no results while commands wait is red, with how many, for how long, and the last fault', async () => {
     const state = await outage(69);
     expect(verdictOn(state, minute(state, 0))).toMatchObject({
       level: 'bad',
-      headline: 'Nothing is answered: 2 commands wait, the oldest for 1 min 9 s',
+      headline: 'No results: 2 commands wait, the oldest for 1 min 9 s',
       summary: 'Last fault: connection refused by api.example.com.',
     });
   });
@@ -132,18 +132,18 @@ describe('the headline follows the effect', () => {
     const state = await outage(seconds);
     expect(verdictOn(state, minute(state, results))).toMatchObject({
       level: 'warning',
-      headline: 'Working, but look at this',
+      headline: 'Working, with warnings',
       summary: 'Last fault: connection refused by api.example.com.',
     });
   });
 
-  test('claims nothing of a time that no sample reaches back to', async () => {
+  test('makes no claim about a period that no sample covers', async () => {
     const state = await outage(69);
     expect(verdictOn(state, minute(state, 0).slice(-2)).level).toBe('warning');
   });
 });
 
-test('lanes of a member that is gone are not said to wait if a member without a report has them', async () => {
+test('lanes of a gone member do not count as waiting if a member without a report has them', async () => {
   const first = new FakeProcessor();
   first.nowMs += 120_000;
   const own = await stateOf(first, 'aaaaaaaa-1');

@@ -1,9 +1,9 @@
 /**
- * Asks the processor for the state of its group, again and again.
+ * Polls the processor for the state of its group.
  *
  *   asking -> answered -> (2 s) -> asking
  *   asking -> away -> (2 s, doubled up to 30 s) -> asking
- *   asking -> token wanted -> (an operator enters it) -> asking
+ *   asking -> token required -> (someone enters it) -> asking
  *
  * Owns the timer and the token, which it keeps in the tab's session storage. It asks nothing while the page is hidden.
  */
@@ -16,18 +16,18 @@
  * @typedef {object} Listener
  * @property {(state: GroupState, samples: readonly Sample[]) => void} answered
  * @property {(absence: Absence) => void} away
- * @property {(wasRefused: boolean) => void} tokenWanted `wasRefused`: the token that was entered is wrong
+ * @property {(wasRefused: boolean) => void} tokenRequired `wasRefused`: the token that was entered is wrong
  */
 
 const PAUSE_MS = 2_000;
 const PAUSE_MAX_MS = 30_000;
 /** Above the server's own limit for an answer. */
 const TIMEOUT_MS = 8_000;
-/** Samples are made every 5 s. */
+/** Members sample every 5 s, so every second answer is often enough. */
 const HISTORY_EVERY = 2;
 const TOKEN_NAME = 'http-auth-token';
 
-class TokenWanted extends Error {}
+class TokenRequired extends Error {}
 
 export class Connection {
   /** @type {Listener} */
@@ -67,15 +67,15 @@ export class Connection {
   }
 
   /**
-   * Asks for one command. The key goes in a header, because proxies log addresses.
+   * Asks for one command. The key goes in a header, because proxies log URLs.
    * @param {string} key
-   * @returns {Promise<CommandState | { problem: string } | null>} null: the token is needed first, and the page asks for it
+   * @returns {Promise<CommandState | { problem: string } | null>} null: the page must ask for the token first
    */
   async command(key) {
     try {
       return /** @type {CommandState} */ (await this.#get('/api/command', { 'command-key': key }));
     } catch (error) {
-      if (!(error instanceof TokenWanted)) return { problem: problemOf(error) };
+      if (!(error instanceof TokenRequired)) return { problem: problemOf(error) };
       this.#failed(error);
       return null;
     }
@@ -108,29 +108,29 @@ export class Connection {
     this.#failures = 0;
     this.#failedMs = null;
     this.#answeredMs = Date.now();
-    this.#again(PAUSE_MS);
-    // An error while the page shows the state is not the processor's absence, and must surface as itself.
+    this.#askLater(PAUSE_MS);
+    // Outside the caller's try: an error in showing the state is our bug, and must not look like a missing answer.
     queueMicrotask(() => this.#listener.answered(state, this.#samples));
   }
 
   /** @param {unknown} error */
   #failed(error) {
-    if (error instanceof TokenWanted) {
+    if (error instanceof TokenRequired) {
       const wasRefused = this.hasToken();
       sessionStorage.removeItem(TOKEN_NAME);
       this.#samples = [];
       this.#answers = 0;
-      this.#listener.tokenWanted(wasRefused);
+      this.#listener.tokenRequired(wasRefused);
       return;
     }
     this.#failedMs ??= Date.now();
     this.#listener.away({ sinceMs: this.#answeredMs ?? this.#failedMs, problem: problemOf(error) });
-    this.#again(Math.min(PAUSE_MS * 2 ** this.#failures, PAUSE_MAX_MS));
+    this.#askLater(Math.min(PAUSE_MS * 2 ** this.#failures, PAUSE_MAX_MS));
     this.#failures += 1;
   }
 
   /** @param {number} pauseMs */
-  #again(pauseMs) {
+  #askLater(pauseMs) {
     if (!document.hidden) this.#timer = setTimeout(() => this.#askNow(), pauseMs);
   }
 
@@ -146,7 +146,7 @@ export class Connection {
       cache: 'no-store',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    if (response.status === 401) throw new TokenWanted();
+    if (response.status === 401) throw new TokenRequired();
     if (!response.ok) throw new Error(`it answers HTTP ${response.status}`);
     return response.json();
   }

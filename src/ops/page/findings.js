@@ -2,7 +2,7 @@
 import { causesInWords, lastMinute, staleLag, trend, waitingByCause } from './lag.js';
 import { memberFindings } from './member-findings.js';
 import { stepOfReason, STEPS } from './next-steps.js';
-import { atWhom } from './service.js';
+import { atMembers } from './service.js';
 import { count, counted, duration, inWords, ranges, UNFINISHED } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
@@ -13,22 +13,22 @@ import { count, counted, duration, inWords, ranges, UNFINISHED } from './words.j
 
 /** A command that waits longer is worth a look. */
 const BEHIND_SECONDS = 60;
-/** Settling takes one timeout and the settling time. Older doubt means that something keeps it from being settled. */
+/** Settling takes one timeout plus the settling time. Older doubt means that something blocks it. */
 const DOUBT_SECONDS = 5 * 60;
 /** Publishers end their transactions within seconds. */
 const HELD_BACK_SECONDS = 30;
 /** A commit that takes longer is given up. */
 const STANDSTILL_SECONDS = 30;
-/** A second's work of many processes. */
+/** About a second's work of many processes. */
 const LEDGER_BEHIND_RECORDS = 10_000;
-/** The beginning of the readiness reason of a member that does no work, while no work waits for it. */
+/** How the reason of a member begins that has no lanes, so that no command waits for it. */
 const ASIDE = 'stands aside';
 const FAULTS_PERCENT = 10;
 /** Fewer calls than this say nothing. */
 const FAULTS_CALLS_MIN = 10;
 
 /**
- * First members that are gone, then what keeps the others from their work, what waits for people, and the rest.
+ * First operators' holds and missing members, then what keeps the others from their work, what waits for people, and the rest.
  * @param {GroupState} state
  * @param {readonly Sample[]} samples
  * @returns {Finding[]}
@@ -41,7 +41,7 @@ export function findingsOf(state, samples) {
     ...state.reasons.map(({ isBlocking, processes, reason }) =>
       reason.startsWith(ASIDE)
         ? { ...stepOfReason(reason), text: `Member ${processes.join(', ')} ${reason}`, isBad: false }
-        : { ...stepOfReason(reason), text: `${sentence(reason)}${atWhom(state, processes)}`, isBad: isBlocking },
+        : { ...stepOfReason(reason), text: `${sentence(reason)}${atMembers(state, processes)}`, isBad: isBlocking },
     ),
     ...unknown(state),
     ...behind(state, samples),
@@ -110,7 +110,7 @@ function unknown({ unknownResults }) {
 }
 
 /**
- * One for each order.
+ * One per order, which may hold several commands.
  * @param {GroupState} state
  * @returns {Finding[]}
  */
@@ -231,7 +231,7 @@ function lanesInWords(lanes) {
 }
 
 /**
- * Reading the ledger is also part of opening lanes.
+ * Not only after a start: opening a lane also means reading the ledger.
  * @param {GroupState} state
  * @returns {Finding[]}
  */
@@ -254,7 +254,7 @@ function sentence(text) {
 /**
  * @param {string} text
  * @param {Step} step
- * @param {string} [why] the reason, which comes before what to do
+ * @param {string} [why] the reason, shown before what to do
  * @returns {Finding}
  */
 function finding(text, step, why = '') {

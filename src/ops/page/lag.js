@@ -8,12 +8,12 @@ import { CAUSES, count, duration, FAULTS, inWords } from './words.js';
 /** Counted by Kafka's offsets alone, so the reason is not known. */
 const UNREPORTED = 'unreported';
 const TREND_MS = 60_000;
-/** Less time than this shows no trend. */
+/** A shorter period shows no trend. */
 const TREND_MS_MIN = 15_000;
-/** Short enough to show the present trend, not that of a minute ago. */
-const LATELY_MS = 20_000;
+/** Short enough to show the current trend, not that of a minute ago. */
+const RECENT_MS = 20_000;
 
-/** We ask for the ends of partitions every few seconds. */
+/** The processor asks for partition ends every few seconds. */
 const ENDS_AGE_SECONDS = 20;
 
 /**
@@ -48,7 +48,7 @@ export function waitingByCause(state, command) {
 }
 
 /**
- * Whether we know for every input of every lane how much waits.
+ * Whether we know how much waits in every input of every lane.
  * @param {GroupState} state
  * @param {string | null} command null: all
  */
@@ -60,7 +60,7 @@ export function isLagKnown(state, command) {
 }
 
 /**
- * Whether some member has read its copy of the ledger to the end: UNKNOWN results come from the copy that is least behind.
+ * Whether any member has restored its copy of the ledger: UNKNOWN results come from the copy that is least behind.
  * @param {GroupState} state
  */
 export function isLedgerRead({ members }) {
@@ -98,13 +98,13 @@ export function trend(samples) {
   if (last?.lagMessages == null || earlier?.lagMessages == null) return '';
   const spanMs = msBetween(earlier, last);
   if (spanMs < TREND_MS_MIN) return '';
-  const lately = sampleBefore(samples, last, LATELY_MS);
+  const recentSample = sampleBefore(samples, last, RECENT_MS);
   const change = last.lagMessages - earlier.lagMessages;
-  const lateChange = last.lagMessages - (lately?.lagMessages ?? last.lagMessages);
-  if (Math.sign(change) * Math.sign(lateChange) < 0) {
-    const direction = lateChange < 0 ? 'Falling now' : 'Growing now';
+  const recentChange = last.lagMessages - (recentSample?.lagMessages ?? last.lagMessages);
+  if (Math.sign(change) * Math.sign(recentChange) < 0) {
+    const direction = recentChange < 0 ? 'Falling now' : 'Growing now';
     const before = `${count(earlier.lagMessages)} (${duration(spanMs / 1000)} before)`;
-    const late = `${count(lately?.lagMessages ?? 0)} (${duration(LATELY_MS / 1000)} before)`;
+    const late = `${count(recentSample?.lagMessages ?? 0)} (${duration(RECENT_MS / 1000)} before)`;
     return `${direction}: ${before}, ${late}, ${count(last.lagMessages)} now.`;
   }
   const perMinute = Math.round((change / spanMs) * 60_000);
@@ -114,7 +114,7 @@ export function trend(samples) {
 }
 
 /**
- * The oldest sample within the time before the last that has counted the same inputs since: a lane that was handed over takes
+ * The oldest sample within the period since which the same number of inputs has been counted. A lane that is handed over takes
  * its lag along, which is neither growth nor fall.
  * @param {readonly Sample[]} samples
  * @param {Sample} last

@@ -1,5 +1,6 @@
 /**
- * The page: asks a processor for the state of its group and shows it, or says since when it does not answer, or asks for the token.
+ * The page asks a processor for the state of its group and shows it. If there is no answer, it says since when; if a token is
+ * required, it asks for it.
  */
 import { Connection } from './connection.js';
 import { byId, clearAll, setText } from './elements.js';
@@ -9,7 +10,7 @@ import { showMembers, showTimeline } from './members.js';
 import { showTables } from './tables.js';
 import { duration, timeOfDay } from './words.js';
 
-/** How often the page updates how long the processor has been away. */
+/** How often the page updates how long the processor has not answered. */
 const TICK_MS = 1_000;
 /** What an HTTP header accepts. */
 const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
@@ -41,9 +42,9 @@ const connection = new Connection({
     document.body.classList.add('away');
     document.title = 'Not answering - Payment processor';
     if (state.hidden && tokenForm.hidden) reveal(waiting);
-    tellAbsence();
+    updateAbsence();
   },
-  tokenWanted: (wasRefused) => {
+  tokenRequired: (wasRefused) => {
     absence = null;
     document.body.classList.remove('away');
     clearAll();
@@ -60,7 +61,7 @@ const connection = new Connection({
 
 const search = new Search((key) => connection.command(key));
 
-setInterval(tellAbsence, TICK_MS);
+setInterval(updateAbsence, TICK_MS);
 forgetToken.addEventListener('click', () => connection.forgetToken());
 tokenForm.addEventListener('submit', (event) => {
   event.preventDefault();
@@ -70,13 +71,13 @@ tokenForm.addEventListener('submit', (event) => {
   else setText(byId('token-problem'), 'A token consists of ASCII characters without spaces.');
 });
 
-/** Shows one of three parts: the state, the form, or the notice that the page waits. @param {HTMLElement} shown */
+/** Shows one of three parts: the state, the token form, or the waiting notice. @param {HTMLElement} shown */
 function reveal(shown) {
   for (const part of [state, waiting, tokenForm]) part.hidden = part !== shown;
   byId('find').hidden = state.hidden;
 }
 
-function tellAbsence() {
+function updateAbsence() {
   if (absence === null) return;
   const since = `${timeOfDay(new Date(absence.sinceMs))} (${duration(Math.round((Date.now() - absence.sinceMs) / 1000))})`;
   const text = `Not answering since ${since}: ${absence.problem}`;

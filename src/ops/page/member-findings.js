@@ -6,7 +6,7 @@ import { counted, duration, inWords, MEMBER_FAULTS, ranges, timeOfDay } from './
 /** @typedef {GroupState['members'][number]} Member */
 /** @typedef {{ text: string, why: string, isBad: boolean, step: import('./next-steps.js').Step }} MemberFinding */
 
-/** How long a member that left is news after others have opened its lanes. */
+/** How long we report a departed member once others have opened its lanes. */
 const GONE_MS = 15 * 60_000;
 
 /**
@@ -14,11 +14,11 @@ const GONE_MS = 15 * 60_000;
  * @returns {MemberFinding[]}
  */
 export function memberFindings(state) {
-  return [...gone(state), ...silent(state), ...unowned(state), ...otherReleases(state)];
+  return [...gone(state), ...silent(state), ...unreportedLanes(state), ...otherReleases(state)];
 }
 
 /**
- * The lanes that it had, as far as we know.
+ * The lanes that it has, or had when it left, as far as we know.
  * @param {Member} member
  */
 export function lastLanes({ assigned, figures, owned }) {
@@ -32,34 +32,34 @@ export function lastLanes({ assigned, figures, owned }) {
  */
 function gone(state) {
   const nowMs = Date.parse(state.at);
-  const went = state.members.filter((member) => member.standing === 'gone' && !member.isThis);
   const isOpen = new Set(state.lanes.filter(({ stage }) => stage === 'open').map(({ lane }) => lane));
-  const there = new Set(state.members.filter(({ standing }) => standing !== 'gone').map(({ process }) => process));
-  const unreportedLanes = state.untoldLanes.filter(({ process }) => process !== null && there.has(process));
-  const isUnheard = new Set(unreportedLanes.map(({ lane }) => lane));
-  const lost = went.filter((member) => {
+  const present = new Set(state.members.filter(({ standing }) => standing !== 'gone').map(({ process }) => process));
+  const ofPresent = state.untoldLanes.filter(({ process }) => process !== null && present.has(process));
+  const isUnreported = new Set(ofPresent.map(({ lane }) => lane));
+  const lost = state.members.filter((member) => {
+    if (member.standing !== 'gone' || member.isThis) return false;
     const isWaiting = member.owned.some((lane) => !isOpen.has(lane));
     const isRecent = member.goneSince !== null && nowMs - Date.parse(member.goneSince) < GONE_MS;
     return isWaiting || (isRecent && !wasEnding(member) && !isReplaced(state, member));
   });
   return lost.map((member) => {
     const lanes = lastLanes(member);
-    const waiting = lanes.filter((lane) => !isOpen.has(lane) && !isUnheard.has(lane));
-    const unheard = lanes.filter((lane) => isUnheard.has(lane));
+    const waiting = lanes.filter((lane) => !isOpen.has(lane) && !isUnreported.has(lane));
+    const unreported = lanes.filter((lane) => isUnreported.has(lane));
     const since = member.goneSince === null ? 'is gone' : `has been gone since ${momentAgo(member.goneSince, nowMs)}`;
     const had = lanes.length === 0 ? 'no lanes' : `${counted(lanes.length, 'lane')}: ${ranges(lanes)}`;
     const text = `Member ${member.process} ${since}. It owned ${had}.`;
     const notOpen = `Not open anywhere yet: ${ranges(waiting)}. Their commands wait in Kafka. `;
-    const unreported = `With members that send no report: ${ranges(unheard)}. `;
+    const notReported = `With members that send no report: ${ranges(unreported)}. `;
     const others = lanes.length === 0 ? '' : 'All of them are open with other members. ';
-    const where = `${waiting.length > 0 ? notOpen : ''}${unheard.length > 0 ? unreported : ''}`;
+    const where = `${waiting.length > 0 ? notOpen : ''}${unreported.length > 0 ? notReported : ''}`;
     const why = `${where === '' ? others : where}${lastReport(member, nowMs)}`;
     return { text, why, isBad: waiting.length > 0, step: STEPS.memberGone };
   });
 }
 
 /**
- * Whether its last report said that it was shutting down, as when somebody scales down.
+ * Whether its last report said that it was shutting down, as when the group is scaled down.
  * @param {Member} member
  */
 function wasEnding({ figures }) {
@@ -67,15 +67,15 @@ function wasEnding({ figures }) {
 }
 
 /**
- * Whether as many members have come since as have left: a restart is no loss.
+ * Whether at least as many members have joined since as have left: a restart is no loss.
  * @param {GroupState} state
  * @param {Member} member
  */
 function isReplaced(state, { answeredAt, goneSince }) {
-  const wentMs = Date.parse(answeredAt ?? goneSince ?? '');
-  const came = state.members.filter(({ figures }) => Date.parse(figures?.startedAt ?? '') >= wentMs);
-  const went = state.members.filter((other) => !wasEnding(other) && Date.parse(other.goneSince ?? '') >= wentMs);
-  return came.filter(({ standing }) => standing !== 'gone').length >= went.length;
+  const leftMs = Date.parse(answeredAt ?? goneSince ?? '');
+  const joined = state.members.filter(({ figures }) => Date.parse(figures?.startedAt ?? '') >= leftMs);
+  const departed = state.members.filter((other) => !wasEnding(other) && Date.parse(other.goneSince ?? '') >= leftMs);
+  return joined.filter(({ standing }) => standing !== 'gone').length >= departed.length;
 }
 
 /**
@@ -103,7 +103,7 @@ function silent({ at, members }) {
  * @param {GroupState} state
  * @returns {MemberFinding[]}
  */
-function unowned({ isStarting, members, reasons, untoldLanes }) {
+function unreportedLanes({ isStarting, members, reasons, untoldLanes }) {
   const named = new Set(members.filter(({ isCounted }) => !isCounted).flatMap((member) => lastLanes(member)));
   const lanes = untoldLanes.map(({ lane }) => lane).filter((lane) => !named.has(lane));
   if (lanes.length === 0 || isStarting || reasons.length > 0) return [];

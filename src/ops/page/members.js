@@ -7,7 +7,7 @@ import { count, counted, duration, inWords, MEMBER_FAULTS, ranges, timeOfDay, in
 /** @typedef {GroupState['members'][number]} Member */
 /** @typedef {import('./elements.js').Cell} Cell */
 
-/** More would be no overview; the JSON has them all. */
+/** More would be hard to take in; the JSON has them all. */
 const EVENTS_SHOWN_MAX = 50;
 
 /** @param {GroupState} state */
@@ -23,13 +23,13 @@ export function showMembers(state) {
 
 /** @param {GroupState} state */
 function inShort({ isGroupKnown, lanes, lanesConfigured, members }) {
-  const there = members.filter(({ standing }) => standing === 'member').length;
+  const inGroup = members.filter(({ standing }) => standing === 'member').length;
   const reporting = members.filter(({ isCounted }) => isCounted).length;
-  const owned = lanes.filter(({ stage }) => stage === 'open').length;
-  const open = `${count(owned)} of ${counted(lanesConfigured, 'lane')} ${owned === 1 ? 'is' : 'are'} open.`;
+  const openLanes = lanes.filter(({ stage }) => stage === 'open').length;
+  const open = `${count(openLanes)} of ${counted(lanesConfigured, 'lane')} ${openLanes === 1 ? 'is' : 'are'} open.`;
   if (!isGroupKnown) return `Kafka has not said who is in the group. ${open}`;
   const sums = `The figures above count ${count(reporting)} of them.`;
-  return `${counted(there, 'member')} in the group. ${open}${reporting === there ? '' : ` ${sums}`}`;
+  return `${counted(inGroup, 'member')} in the group. ${open}${reporting === inGroup ? '' : ` ${sums}`}`;
 }
 
 /**
@@ -39,7 +39,7 @@ function inShort({ isGroupKnown, lanes, lanesConfigured, members }) {
  */
 function cellsOf(member, nowMs) {
   const { address, figures, host, isCounted, isOtherRelease, isThis, process, release, untold } = member;
-  /** Figures of a silent member are those of its last report. @type {Cell['kind'] | undefined} */
+  /** The figures of a silent member are from its last report. @type {Cell['kind'] | undefined} */
   const kind = isCounted ? undefined : 'quiet';
   /** @param {number | null | undefined} value @param {(value: number) => string} inWords @returns {Cell} */
   const number = (value, inWords) => ({
@@ -61,7 +61,11 @@ function cellsOf(member, nowMs) {
       figures?.callSlots == null ? count(calls) : `${count(calls)} of ${count(figures.callSlots)}`,
     ),
     lastReportCell(member),
-    { text: address ?? host ?? 'none', ...marked(address === null, 'quiet'), title: `Kafka sees ${host ?? 'none'}` },
+    {
+      text: address ?? host ?? 'none',
+      ...marked(address === null, 'quiet'),
+      title: `Host as Kafka sees it: ${host ?? 'none'}`,
+    },
     {
       text: untold.length > 0 ? `${release ?? 'not reported'}, reports less` : (release ?? 'not reported'),
       ...marked(release === null, 'quiet'),
@@ -98,8 +102,8 @@ function standingOf({ fault, figures, goneSince, isCounted, standing }, nowMs) {
  */
 function lanesOf(member) {
   const { assigned, figures, isCounted, isThis, owned, ownedSince, standing } = member;
-  const taken = ownedSince === null ? '' : `; the last was taken ${instantInWords(new Date(ownedSince))}`;
-  const title = `By the group ${ranges(assigned)}; by the ledger ${ranges(owned)}${taken}`;
+  const taken = ownedSince === null ? '' : `; the last taken at ${instantInWords(new Date(ownedSince))}`;
+  const title = `Assigned by the group: ${ranges(assigned)}; owned by the ledger: ${ranges(owned)}${taken}`;
   const lanes = lastLanes(member);
   if (standing === 'gone' && !isThis)
     return { text: lanes.length === 0 ? 'had none' : `had ${ranges(lanes)}`, kind: 'quiet', title };

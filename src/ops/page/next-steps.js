@@ -3,14 +3,14 @@
 /**
  * @typedef {object} Step
  * @property {string} advice
- * @property {string | null} runbook its name; null: nothing to do
+ * @property {string | null} runbook its name; null: there is none
  * @property {string | null} command for a shell; `cli` stands for the command line of the processor that answers
  */
 
 const DOCTOR = 'cli doctor';
 const LAG = 'cli lag';
 
-/** For each reason of readiness, by how it begins. @type {readonly (readonly [string, Step])[]} */
+/** For each reason of readiness, by how the reason begins; the first match counts. @type {readonly (readonly [string, Step])[]} */
 const REASONS = [
   ['draining', step('It ends its calls, commits their answers and hands its lanes over. Nothing to do.', null, null)],
   [
@@ -41,7 +41,7 @@ const REASONS = [
   [
     'lane',
     step(
-      'It stopped rather than guess. An operator must decide: see the runbook. The other lanes go on.',
+      'It stopped rather than guess. An operator must decide: see the runbook. The other lanes continue.',
       'PaymentsLaneStopped',
       DOCTOR,
     ),
@@ -55,9 +55,9 @@ const REASONS = [
     ),
   ],
   [
-    'the schema registry cannot be asked, and no command waits',
+    'the schema registry cannot be used, and no command waits',
     step(
-      'Commands with a known schema go on. Correct this before a process has to start: it would end, or wait.',
+      'Commands with a known schema continue. Fix this before a process restarts: it would exit, or wait.',
       'PaymentsRegistryRefused',
       'cli schemas check',
     ),
@@ -65,7 +65,7 @@ const REASONS = [
   [
     'the schema registry',
     step(
-      'Commands with a schema that is not known yet wait in Kafka. None is lost or refused. Check the registry.',
+      'Commands with a schema not yet known wait in Kafka. None is lost or refused. Check the registry.',
       'PaymentsOldestUnansweredTooOld',
       'cli schemas check',
     ),
@@ -74,7 +74,7 @@ const REASONS = [
   [
     'stands aside',
     step(
-      'No command waits for it. Correct the setting, here or at the service. It gets lanes again once its check succeeds.',
+      'No command waits for it. Fix the setting, here or at the service. It gets lanes again once its check succeeds.',
       'PaymentsServiceHeld',
       DOCTOR,
     ),
@@ -82,7 +82,7 @@ const REASONS = [
   [
     'payment service held: wrong credentials',
     step(
-      'Commands wait in Kafka. None is refused. Correct the credentials at the service or in our Secret. Files are reread within 15 s.',
+      'Commands wait in Kafka. None is refused. Fix the credentials at the service or in our Secret. Files are reread within 15 s.',
       'PaymentsServiceHeld',
       DOCTOR,
     ),
@@ -90,7 +90,7 @@ const REASONS = [
   [
     'payment service held',
     step(
-      'Held members make no call, and check the service every few seconds. Commands of their lanes wait in Kafka. None is refused. After a minute members that are served take these lanes.',
+      'These members make no calls and check the service every few seconds. Commands of their lanes wait in Kafka; none is refused. After a minute, members that the service serves take the lanes over.',
       'PaymentsServiceHeld',
       DOCTOR,
     ),
@@ -114,7 +114,7 @@ const REASONS = [
 ];
 const NO_STEP = step('See the log.', null, DOCTOR);
 
-/** For what the page finds itself. */
+/** For the page's own findings. */
 export const STEPS = {
   memberGone: step(
     'It ended, was killed, or lost its place in the group. Check its log and that it restarts. The next owner of its lanes settles calls that it had begun.',
@@ -127,13 +127,9 @@ export const STEPS = {
     DOCTOR,
   ),
   lanesUnreported: step('A takeover passes within seconds; longer after a crash.', 'PaymentsLanesNotOpen', DOCTOR),
-  otherRelease: step(
-    'This is part of an upgrade. The sums here leave out what it does not report.',
-    'member-gone',
-    null,
-  ),
+  otherRelease: step('Normal during an upgrade. The sums here leave out what it does not report.', 'member-gone', null),
   held: step(
-    'The command prints who holds them, why and since when. Release them once the reason is over.',
+    'The command prints who holds them, why and since when. Release them once the reason no longer applies.',
     'PaymentsHoldLasts',
     'cli holds',
   ),
@@ -159,12 +155,12 @@ export const STEPS = {
     'cli dead-letters list --reason SET_ASIDE',
   ),
   oldDoubt: step(
-    'It is settled by the same call again or by a look-up, as soon as the payment service answers.',
+    'Repeating the call or looking it up settles this, as soon as the payment service answers.',
     'PaymentsDoubtNotSettled',
     DOCTOR,
   ),
   heldBack: step(
-    'Kafka shows readers nothing behind an open transaction, and lag and SLO metrics do not count it. Find its producer and end it.',
+    "Kafka hides everything behind an open transaction from readers, and lag and SLO metrics do not count it. Find the transaction's producer and end it.",
     'PaymentsCommandsHeldBack',
     LAG,
   ),
@@ -173,9 +169,9 @@ export const STEPS = {
     'PaymentsLaneStalled',
     LAG,
   ),
-  ledgerBehind: step('A lane that it takes over opens once they are.', 'lost-volume', null),
+  ledgerBehind: step('Lanes that it takes over open only once they are.', 'lost-volume', null),
   staleEnds: step(
-    'Lag and ages below are that old. Check the brokers and the network.',
+    'Lag and ages below are that old, too. Check the brokers and the network.',
     'PaymentsKafkaNotAnswering',
     DOCTOR,
   ),

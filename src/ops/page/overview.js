@@ -10,7 +10,7 @@ import {
   waitingByCause,
 } from './lag.js';
 import { verdictOn } from './verdict.js';
-import { closedOperations, isHeldInPart, serviceInWords } from './service.js';
+import { blockedOperations, isHeldInPart, serviceInWords } from './service.js';
 import { count, counted, duration } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
@@ -19,7 +19,7 @@ import { count, counted, duration } from './words.js';
 
 const NOT_ANSWERING = 'Not answering';
 const ABSENCE_ADVICE =
-  'Check that the process runs, and its log. Its lanes go to other members within seconds. Each of them has this page, too.';
+  'Check that the process is running, and its log. Other members take over its lanes within seconds. Each of them has this page, too.';
 
 /**
  * @param {GroupState} state
@@ -32,7 +32,7 @@ export function showOverview(state, samples) {
 }
 
 /**
- * A good state then may not be good now.
+ * What was good then may not be good now.
  * @param {string} since
  */
 export function showAbsence(since) {
@@ -173,7 +173,7 @@ export function figuresOf(state, samples) {
       value: `${count(state.callsUnderWay)} of ${count(state.callSlots)}`,
       note: serviceInWords(state),
       ...marked(
-        state.service?.state === 'held' || closedOperations(state).length > 0,
+        state.service?.state === 'held' || blockedOperations(state).length > 0,
         isHeldInPart(state) ? 'warning' : 'bad',
       ),
     },
@@ -199,7 +199,7 @@ export function figuresOf(state, samples) {
     {
       name: 'Dead letters',
       value: asFarAsRead(letters, state.areLettersRead),
-      note: state.areLettersRead ? 'open' : 'their topic is not read',
+      note: state.areLettersRead ? 'open' : 'their topic has not been read',
       ...marked(letters > 0 || !state.areLettersRead, 'warning'),
     },
   ];
@@ -217,7 +217,7 @@ function atLeast(value, { lanes, untoldLanes }) {
 
 /** @param {GroupState} state */
 function doubtNote({ untoldLanes }) {
-  return untoldLanes.length > 0 ? `no report of ${counted(untoldLanes.length, 'lane')}` : 'nothing to settle';
+  return untoldLanes.length > 0 ? `${counted(untoldLanes.length, 'lane')} not reported` : 'nothing to settle';
 }
 
 /** @param {GroupState} state */
@@ -258,7 +258,7 @@ function lagNote({ lanes, untoldLanes }, isKnown) {
  */
 function lanesNote({ lanes, untoldLanes }, open) {
   if (lanes.length === 0) return 'none handed out yet';
-  if (untoldLanes.length > 0) return `no report of ${count(untoldLanes.length)}`;
+  if (untoldLanes.length > 0) return `${count(untoldLanes.length)} not reported`;
   const stopped = lanes.filter(({ stage }) => stage === 'stopped').length;
   if (stopped > 0) return `${count(stopped)} stopped`;
   return open < lanes.length ? `${count(lanes.length - open)} not open yet` : 'all of them';

@@ -1,19 +1,19 @@
-/** The search for one command by its key. It asks once for each search and keeps no key. */
+/** Looks one command up by its key. It asks once per search and keeps no key. */
 import { byId, element, fillChildren, setText } from './elements.js';
+import { OUTCOME_NEEDS_OPERATOR } from './words.js';
 
 /** @typedef {import('../command-state.ts').CommandState} CommandState */
 /** @typedef {{ what: string, text: string, kind?: 'warning' | 'bad' }} Fact */
 /** @typedef {CommandState | { problem: string } | null} Answer */
 
-/** What a key consists of: an HTTP header accepts nothing else. */
+/** What an HTTP header accepts as a key. */
 const KEY_PATTERN = /^[\x21-\x7e]{1,200}$/;
-const AMISS = ['UNKNOWN', 'FAILED'];
 
 export class Search {
   /** @type {(key: string) => Promise<Answer>} */
   #ask;
   #input = /** @type {HTMLInputElement} */ (byId('search-key'));
-  /** Counts the questions, so that the answer to an older one is not shown. */
+  /** Counts searches, so that a late answer to an older one is not shown. */
   #asked = 0;
 
   /** @param {(key: string) => Promise<Answer>} ask */
@@ -25,7 +25,7 @@ export class Search {
     });
   }
 
-  /** The token is gone, so what it had opened must go, too. */
+  /** The token is gone, so what it gave access to must go too. */
   forget() {
     this.#asked += 1;
     this.#input.value = '';
@@ -40,7 +40,7 @@ export class Search {
       this.#show('A key has 1 to 200 ASCII characters, without spaces.', []);
       return;
     }
-    this.#show('Looking.', []);
+    this.#show('Looking it up.', []);
     const answer = await this.#ask(key);
     if (asked !== this.#asked || answer === null) return;
     if ('problem' in answer) this.#show(`Not answered: ${answer.problem}`, []);
@@ -81,7 +81,7 @@ function factsOf(state) {
   const rows = [
     ['Command', command],
     ['Phase', step === 'SINGLE' ? phase : `${phase} (step ${step})`, ...kindOf(phase === 'DOUBTFUL', 'warning')],
-    ['Outcome', outcome ?? 'none yet', ...kindOf(outcome !== null && AMISS.includes(outcome), 'bad')],
+    ['Outcome', outcome ?? 'none yet', ...kindOf(outcome !== null && OUTCOME_NEEDS_OPERATOR[outcome], 'bad')],
     ['What it waits for', detail],
     ['Lane', owner === null ? `${lane}` : `${lane}, with ${owner}`],
     ['Calls that may have been sent', String(attempts)],
@@ -113,6 +113,6 @@ function kindOf(isSo, kind) {
 function doubtText({ isSettled, lastCallOver, ruledOutBy, since }) {
   const over = lastCallOver === null ? '' : `; the last call ended by ${lastCallOver}`;
   const ruledOut = ruledOutBy === 'LOOK_UP' ? 'a look-up' : "an operator's word";
-  const words = isSettled ? `settled: in doubt since ${since}` : `a call since ${since} may have taken effect`;
+  const words = isSettled ? `settled; was in doubt since ${since}` : `a call since ${since} may have taken effect`;
   return `${words}${over}${ruledOutBy === null ? '' : `; ruled out by ${ruledOut}`}`;
 }

@@ -1,4 +1,4 @@
-/** The state of the payment service, as the members' calls show it. Pure. */
+/** The state of the payment service, as seen by the members' calls. Pure. */
 import { counted, inWords, SERVICE } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
@@ -16,16 +16,16 @@ export function servedOperations(state) {
  * Served operations that some member does not call because its breaker is open.
  * @param {GroupState} state
  */
-export function closedOperations(state) {
+export function blockedOperations(state) {
   return servedOperations(state).filter(({ closedAt }) => closedAt.length > 0);
 }
 
 /**
- * Which of the members that report; empty if all of them.
+ * Where something applies, as ` at a, b`; empty if it applies at all members that report.
  * @param {GroupState} state
  * @param {readonly string[]} processes
  */
-export function atWhom(state, processes) {
+export function atMembers(state, processes) {
   const reporting = state.members.filter(({ isCounted }) => isCounted).length;
   return processes.length >= reporting ? '' : ` at ${processes.join(', ')}`;
 }
@@ -36,23 +36,23 @@ export function atWhom(state, processes) {
  */
 export function isHeldInPart(state) {
   const heldAt = state.service?.heldAt ?? [];
-  return heldAt.length > 0 && atWhom(state, heldAt) !== '';
+  return heldAt.length > 0 && atMembers(state, heldAt) !== '';
 }
 
 /**
- * A service is not "serving" while all its breakers are open, even if its last check succeeded.
+ * While all its breakers are open, a service is not "serving", even if its last check succeeded.
  * @param {GroupState} state
  */
 export function serviceInWords(state) {
-  const closed = closedOperations(state);
+  const blocked = blockedOperations(state);
   const name = state.service?.state ?? 'unchecked';
-  if (isHeldInPart(state)) return `the service is held${atWhom(state, state.service?.heldAt ?? [])}: no calls there`;
-  if (name !== 'serving' || closed.length === 0) return inWords(SERVICE, name);
-  const isEverywhere = closed.every(({ closedAt }) => atWhom(state, closedAt) === '');
-  if (closed.length === servedOperations(state).length && isEverywhere) {
+  if (isHeldInPart(state)) return `the service is held${atMembers(state, state.service?.heldAt ?? [])}: no calls there`;
+  if (name !== 'serving' || blocked.length === 0) return inWords(SERVICE, name);
+  const isEverywhere = blocked.every(({ closedAt }) => atMembers(state, closedAt) === '');
+  if (blocked.length === servedOperations(state).length && isEverywhere) {
     return 'the service is unreachable: every breaker is open';
   }
-  const most = Math.max(...closed.map(({ closedAt }) => closedAt.length));
+  const most = Math.max(...blocked.map(({ closedAt }) => closedAt.length));
   const where = isEverywhere ? '' : `, at ${counted(most, 'member')}`;
-  return `the breaker is open for ${closed.map(({ operation }) => operation).join(', ')}${where}`;
+  return `the breaker is open for ${blocked.map(({ operation }) => operation).join(', ')}${where}`;
 }

@@ -1,28 +1,23 @@
 /** The lower part of the page: by command and lane, and what waits for an operator. */
 import { byId, fillTable, marked, setText } from './elements.js';
 import { causesInWords, isLagKnown, isLedgerRead, waitingByCause } from './lag.js';
-import { atWhom, servedOperations } from './service.js';
-import { BREAKERS, count, DEAD_LETTERS, duration, inWords, timeOfDay, UNFINISHED } from './words.js';
+import { atMembers, servedOperations } from './service.js';
+import {
+  BREAKERS,
+  count,
+  DEAD_LETTERS,
+  duration,
+  inWords,
+  OUTCOME_NEEDS_OPERATOR,
+  timeOfDay,
+  UNFINISHED,
+} from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {import('./elements.js').Cell} Cell */
 
-/** Inputs of a lane besides commands. */
+/** A lane's inputs besides commands. */
 const OTHER_INPUTS = ['operator-decision', 'operator-hold', 'observation'];
-
-/**
- * Whether an operator should look at those that ended so.
- * @type {Record<import('payment-processor-contract/commands').Outcome, boolean>}
- */
-const OUTCOME_IS_AMISS = {
-  ACCEPTED: false,
-  REFUSED: false,
-  INVALID: false,
-  EXPIRED: false,
-  FAILED: true,
-  CONFLICT: false,
-  UNKNOWN: true,
-};
 
 /** @param {GroupState} state */
 export function showTables(state) {
@@ -34,7 +29,7 @@ export function showTables(state) {
   showResults(state);
 }
 
-/** @param {number | null} oldest how many seconds a command without a result has waited */
+/** @param {number | null} oldest seconds that the oldest command without a result has waited */
 function noLag(oldest) {
   return oldest === null ? 'no lag' : 'admitted: see below';
 }
@@ -97,7 +92,7 @@ function quietCell(text) {
  * @param {readonly string[]} closedAt
  */
 function breakerAt(state, closedAt) {
-  return closedAt.length === 0 ? '' : atWhom(state, closedAt);
+  return closedAt.length === 0 ? '' : atMembers(state, closedAt);
 }
 
 /** @param {GroupState} state */
@@ -132,7 +127,7 @@ function showLanes(state) {
     ],
   }));
   const rows = [...reported, ...unreported].sort((left, right) => left.lane - right.lane).map(({ cells }) => cells);
-  setText(byId('lanes-reported'), lanes.length === 0 ? 'No member that reports has a lane.' : '');
+  setText(byId('lanes-reported'), lanes.length === 0 ? 'No reporting member has a lane.' : '');
   fillTable('lanes', ['Lane', 'Member', 'Stage', 'Unfinished', ...commands, ...OTHER_INPUTS], rows, 'None.');
 }
 
@@ -143,7 +138,7 @@ function showLanes(state) {
  */
 function unreportedCell(waiting, command) {
   const messages = waiting.find((each) => each.command === command)?.messages ?? 0;
-  const title = 'by the offsets of the group';
+  const title = "from the group's committed offsets";
   return { text: count(messages), isNumber: true, title, kind: messages > 0 ? 'warning' : 'quiet' };
 }
 
@@ -210,7 +205,7 @@ function showDeadLetters({ areLettersRead, openLetters }) {
     'letters',
     ['Reason', 'Number', 'Last'],
     rows,
-    areLettersRead ? 'None.' : 'Not known: their topic is not read.',
+    areLettersRead ? 'None.' : 'Not known: their topic has not been read.',
   );
 }
 
@@ -218,14 +213,19 @@ function showDeadLetters({ areLettersRead, openLetters }) {
 function showResults(state) {
   const { results } = state.activity;
   const rows = servedOperations(state).map(({ operation }) => {
-    const cells = Object.entries(OUTCOME_IS_AMISS).map(([outcome, isAmiss]) => {
+    const cells = Object.entries(OUTCOME_NEEDS_OPERATOR).map(([outcome, needsOperator]) => {
       const number = results.find((result) => result.command === operation && result.outcome === outcome)?.count ?? 0;
-      const kind = number === 0 ? marked(true, 'quiet') : marked(isAmiss, 'bad');
+      const kind = number === 0 ? marked(true, 'quiet') : marked(needsOperator, 'bad');
       return { text: count(number), isNumber: true, ...kind };
     });
     return [{ text: operation }, ...cells];
   });
-  fillTable('results', ['Command', ...Object.keys(OUTCOME_IS_AMISS).map(titleCase)], rows, 'No command is served.');
+  fillTable(
+    'results',
+    ['Command', ...Object.keys(OUTCOME_NEEDS_OPERATOR).map(titleCase)],
+    rows,
+    'No command is served.',
+  );
 }
 
 /** @param {string} word */

@@ -1,4 +1,4 @@
-/** The state in one line, by its effect on commands, and the findings behind it. Pure. */
+/** The state in one line: what it means for commands. And the findings behind it. Pure. */
 import { findingsOf } from './findings.js';
 import { lastFault, oldestUnanswered, resultsOf, waitingByCause } from './lag.js';
 import { counted, duration } from './words.js';
@@ -8,7 +8,7 @@ import { counted, duration } from './words.js';
 /** @typedef {import('./findings.js').Finding} Finding */
 /** @typedef {{ level: 'good' | 'warning' | 'bad', headline: string, summary: string, findings: Finding[] }} Verdict */
 
-/** The objective for one command. If one waits longer and no result comes in that time, nothing works. */
+/** The objective for one command. If one has waited longer and none got a result in that time, nothing works. */
 const ANSWERED_WITHIN_SECONDS = 30;
 
 /**
@@ -20,15 +20,15 @@ export function verdictOn(state, samples) {
   const findings = findingsOf(state, samples);
   const fault = lastFault(state);
   if (state.isStarting) {
-    const summary = 'Lanes are opened as the group hands them out.';
-    return { level: 'warning', headline: 'Starting', summary, findings: findings.map(asMild) };
+    const summary = 'Lanes open as the group hands them out.';
+    return { level: 'warning', headline: 'Starting', summary, findings: findings.map(asWarning) };
   }
   if (state.holds.length > 0) {
     const headline = `Held by an operator: ${heldCommands(state)}`;
     const calls = isHeldEverywhere(state)
       ? 'No call of these types begins.'
       : 'Lanes that have not confirmed it may still begin calls of these types.';
-    const summary = `${calls} Commands wait until they are released, and still expire at their own age.`;
+    const summary = `${calls} Commands wait until they are released, and still expire at COMMAND_MAX_AGE.`;
     return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
   }
   if (isNothingAnswered(state, samples)) {
@@ -39,7 +39,7 @@ export function verdictOn(state, samples) {
     return { level: 'bad', headline: 'Not healthy', summary: fault === '' ? summary : `${summary} ${fault}`, findings };
   }
   if (findings.length > 0) {
-    return { level: 'warning', headline: 'Working, but look at this', summary: fault, findings };
+    return { level: 'warning', headline: 'Working, with warnings', summary: fault, findings };
   }
   return { level: 'good', headline: 'Healthy', summary: healthySummary(state), findings };
 }
@@ -58,7 +58,7 @@ function nothingAnswered(state) {
   const inKafka = waitingByCause(state, null).reduce((sum, { messages }) => sum + messages, 0);
   const admitted = state.unfinished.reduce((sum, group) => sum + group.count, 0);
   const waiting = counted(inKafka + admitted, 'command waits', 'commands wait');
-  return `Nothing is answered: ${waiting}, the oldest for ${duration(oldestUnanswered(state) ?? 0)}`;
+  return `No results: ${waiting}, the oldest for ${duration(oldestUnanswered(state) ?? 0)}`;
 }
 
 /** @param {GroupState} state */
@@ -67,7 +67,7 @@ function heldCommands({ holds }) {
 }
 
 /**
- * Orders do not matter: one lane may follow a younger order than another.
+ * Whichever order holds a lane: one lane may follow a newer order than another.
  * @param {GroupState} state
  */
 function isHeldEverywhere({ holds, lanesConfigured }) {
@@ -78,11 +78,11 @@ function isHeldEverywhere({ holds, lanesConfigured }) {
 /** @param {GroupState} state */
 function healthySummary(state) {
   const oldest = oldestUnanswered(state);
-  if (oldest === null) return 'Every command that is known has its result.';
+  if (oldest === null) return 'Every known command has its result.';
   return `Commands are being answered; the oldest without a result is ${duration(oldest)} old.`;
 }
 
-/** @param {Finding} mild */
-function asMild(mild) {
-  return { ...mild, isBad: false };
+/** @param {Finding} finding */
+function asWarning(finding) {
+  return { ...finding, isBad: false };
 }

@@ -14,7 +14,7 @@ export function count(value) {
 }
 
 /**
- * The two largest units, as people say it.
+ * In the two largest units, as people say it.
  * @param {number} seconds
  */
 export function duration(seconds) {
@@ -80,7 +80,7 @@ export function ranges(numbers) {
 }
 
 /**
- * A name of the table in words. A name that only another release knows stays as it is.
+ * A name in the words of a table. A name that only another release knows stays as it is.
  * @param {Readonly<Record<string, string>>} table
  * @param {string} name
  */
@@ -96,7 +96,7 @@ export const CAUSES = {
   breaker: 'the breaker is open after faults of the payment service',
   held: 'the payment service is held',
   'lane-full': 'the lane is full of unfinished commands',
-  registry: 'the schema registry cannot be asked',
+  registry: 'the schema registry cannot be used',
   failed: 'our own code failed on the message: a bug',
   'lane-not-open': 'the lane is not open',
   unconfirmed: 'group membership is not confirmed',
@@ -104,7 +104,7 @@ export const CAUSES = {
   'holds-unread': "operators' holds are being read",
 };
 
-/** How a call ended, by the code of Node or undici; other codes speak for themselves. @type {Readonly<Record<string, string>>} */
+/** How a call ended, by the error code of Node or undici; other codes are shown as they are. @type {Readonly<Record<string, string>>} */
 export const FAULTS = {
   ECONNREFUSED: 'connection refused by',
   ECONNRESET: 'connection reset by',
@@ -138,17 +138,10 @@ export const MEMBER_FAULTS = {
   'no-address': 'it has no address in the group',
   unreachable: 'its address cannot be reached',
   'timed-out': 'no answer in time',
-  'token-refused': 'it has another HTTP_AUTH_TOKEN, or not the address that it announces',
+  'token-refused': 'its HTTP_AUTH_TOKEN differs, or the address that it announces is not its own',
   'not-a-report': 'another release, or no processor, answers at its address',
   'too-large': 'its answer is too large',
   'another-process': 'another process answers at its address',
-};
-
-/** @type {Readonly<Record<import('../members.ts').MemberState['standing'], string>>} */
-export const MEMBER_STANDINGS = {
-  member: 'in the group',
-  gone: 'not in the group',
-  unknown: 'not known',
 };
 
 /** @type {Readonly<Record<BreakerStage, string>>} */
@@ -163,11 +156,25 @@ export const BREAKERS = {
 /** @type {Readonly<Record<DeadLetterReason, string>>} */
 export const DEAD_LETTERS = {
   UNREADABLE: 'the value cannot be read',
-  UNKNOWN_SCHEMA: 'its schema id is unknown to the registry',
+  UNKNOWN_SCHEMA: 'the registry does not know its schema id',
   NO_KEY: 'it has no key',
   INVALID_KEY: 'its key is not allowed',
   TOO_LARGE: 'it is too large',
   SET_ASIDE: 'our own code failed on it three times: a bug',
-  REFUSED_DECISION: 'an operator decision that was refused',
+  REFUSED_DECISION: "an operator's decision that was refused",
   UNREADABLE_BATCH: 'its whole batch cannot be decompressed or decoded',
+};
+
+/**
+ * Whether an operator should look at commands with this outcome.
+ * @type {Record<import('payment-processor-contract/commands').Outcome, boolean>}
+ */
+export const OUTCOME_NEEDS_OPERATOR = {
+  ACCEPTED: false,
+  REFUSED: false,
+  INVALID: false,
+  EXPIRED: false,
+  FAILED: true,
+  CONFLICT: false,
+  UNKNOWN: true,
 };
