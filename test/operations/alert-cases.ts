@@ -1,14 +1,14 @@
-/** For each alert the change of a healthy group that must raise it, and which others it raises rightly. */
+/** For each alert: the change to a healthy group that must raise it, and which other alerts that rightly raises. */
 import { LANE_ALERT_CASES } from './lane-alert-cases.ts';
 import { flat, growing, risingTo, startingWith, type Change, type Instance } from './metric-series.ts';
 
 export interface AlertCase {
   readonly when: string;
   readonly minutes: number;
-  /** Null: nothing is scraped at all. */
+  /** Null: nothing is scraped. */
   readonly changes: readonly Change[] | null;
   readonly fires: readonly string[];
-  /** What one of them says of one member; left out: it does not matter. */
+  /** What one of them says about one member; omit it if that does not matter. */
   readonly says?: {
     readonly alert: string;
     readonly severity: 'page' | 'ticket';
@@ -20,7 +20,7 @@ export interface AlertCase {
 
 const transferIn = { command: 'transfer-in' };
 
-/** Answered within the bound at the share of the usual rate (10 a sample). */
+/** This share of commands (10 per sample in all) takes longer than 30 s. */
 function slow(share: number): Change[] {
   return ['0.05', '0.1', '0.25', '0.5', '1', '2.5', '5', '10', '30'].map((le) => ({
     metric: 'commandDurationSeconds',
@@ -30,7 +30,7 @@ function slow(share: number): Change[] {
   }));
 }
 
-/** Open for two samples of three, in a trial at the third. */
+/** Open for two samples out of three, in a trial at the third. */
 function failingTrials(): Change[] {
   const course = (open: 0 | 1) => (samples: number) =>
     Array.from({ length: samples }, (_, index) => (index % 3 === 2 ? 1 - open : open)).join(' ');

@@ -15,9 +15,9 @@ interface Rules {
 }
 
 const ALERTS_FILE = join(ROOT, 'helm/files/alerts.yaml');
-/** Follows from values of the chart: half of LEDGER_RETENTION in seconds. */
+/** From the chart's values: half of LEDGER_RETENTION in seconds. */
 const NUMBER_OF_VALUES = '302400';
-/** One more names no cause of its own: it belongs to one that is there, or on the dashboard. */
+/** A further alert would name no new cause: extend an existing one, or use the dashboard. */
 const ALERTS_MAX = 25;
 
 const rules = parse(await readFile(ALERTS_FILE, 'utf8')) as Rules;
@@ -69,18 +69,18 @@ function ruleTest({ alert, instance, summary, ...labels }: NonNullable<AlertCase
 }
 
 describe('the alerts', () => {
-  it('are rules that Prometheus takes', async () => {
+  it('are rules that Prometheus accepts', async () => {
     expect(await runTool('promtool', ['check', 'rules', ALERTS_FILE])).toMatchObject({ code: 0 });
   });
 
-  it('have each a case below', () => {
+  it('each have a case below', () => {
     const tried = new Set(ALERT_CASES.flatMap(({ fires }) => fires));
     expect(alerts.map(({ alert }) => alert).filter((alert) => !tried.has(alert))).toEqual([]);
     expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
     expect(alerts.length).toBeLessThanOrEqual(ALERTS_MAX);
   });
 
-  it('say each how urgent it is, and what is the matter', () => {
+  it('each say how urgent it is and what is wrong', () => {
     for (const { annotations, labels } of alerts) {
       expect(['page', 'ticket']).toContain(labels['severity']);
       expect(annotations['summary']).toMatch(/^.{20,}\.$/);
@@ -102,7 +102,7 @@ describe('the alerts as the chart renders them', () => {
     return { spec, alerts: spec.groups.flatMap((group) => group.rules) };
   }
 
-  it('are the same alerts, taken by Prometheus, each with its runbook', async () => {
+  it('are the same alerts, accepted by Prometheus, each with its runbook', async () => {
     const { spec, alerts: found } = await rendered(EVERYTHING);
     const file = join(folder, 'rendered.json');
     await writeFile(file, JSON.stringify(spec));
@@ -114,7 +114,7 @@ describe('the alerts as the chart renders them', () => {
     }
   });
 
-  it('look at this release alone, in every selector', async () => {
+  it('select only this release, in every selector', async () => {
     const { alerts: found } = await rendered(EVERYTHING);
     const ofRelease = `namespace="${NAMESPACE}",job="${FULL_NAME}"`;
     for (const { expr } of found) {
@@ -124,7 +124,7 @@ describe('the alerts as the chart renders them', () => {
     }
   });
 
-  it('have a threshold by the values', async () => {
+  it('take a threshold from the values', async () => {
     const text = await readFile(ALERTS_FILE, 'utf8');
     expect(alerts.filter(({ expr }) => expr.includes(NUMBER_OF_VALUES))).toHaveLength(1);
     expect(text).toContain('302400 s is half');

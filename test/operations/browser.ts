@@ -1,8 +1,8 @@
-/** A real Chromium, and a watch over what the page must not do. */
+/** A real Chromium, watched for what the page must not do. */
 import { mkdir } from 'node:fs/promises';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 
-/** Debian's place. */
+/** Where Debian installs it. */
 const EXECUTABLE = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium';
 const ARGUMENTS = [
   '--headless',
@@ -14,14 +14,14 @@ const ARGUMENTS = [
   '--disable-component-update',
   '--disable-sync',
 ];
-/** Where to put pictures of the page; none are taken without it. */
+/** Folder for screenshots; without it none are taken. */
 const SHOTS_FOLDER = process.env['PAGE_SHOTS'];
-/** What the browser says of an answer that is not 200, or of none. */
+/** What the browser logs about a response that is missing or not 200. */
 const NETWORK_ERROR = 'Failed to load resource';
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
   console.error('policy violated: ' + event.violatedDirective + ' ' + event.blockedURI));`;
 
-/** A browser and what was opened in it. */
+/** A browser and the pages opened in it. */
 export class VisitingBrowser {
   #browser: Browser | null = null;
   readonly #visits: Visit[] = [];
@@ -41,7 +41,7 @@ export class VisitingBrowser {
     for (const visit of this.#visits.splice(0)) await visit.close();
   }
 
-  /** Its profile, which was empty, goes with it. */
+  /** Also removes its profile, which started empty. */
   async close(): Promise<void> {
     await this.#browser?.close();
   }
@@ -71,22 +71,22 @@ export class Visit {
     return visit;
   }
 
-  /** Errors and warnings of the console, violations of the policy among them. */
+  /** Errors and warnings in the console, including violations of the content security policy. */
   errors(): string[] {
     return this.#errors.filter((text) => !text.startsWith(NETWORK_ERROR));
   }
 
-  /** What the browser says when an answer is missing or not 200. */
+  /** Console lines about responses that are missing or not 200. */
   networkErrors(): string[] {
     return this.#errors.filter((text) => text.startsWith(NETWORK_ERROR));
   }
 
-  /** Origins that were asked for anything. */
+  /** Origins that got any request. */
   origins(): string[] {
     return [...this.#requested];
   }
 
-  /** Everything that can be read on the page. */
+  /** All visible text of the page. */
   text(): Promise<string> {
     return this.page.locator('body').innerText();
   }

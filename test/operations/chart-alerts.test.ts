@@ -1,4 +1,4 @@
-/** Single alerts changed by values. */
+/** Values that change single alerts. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,14 +21,14 @@ async function rulesOf(values: Values): Promise<{ spec: unknown; rules: Map<stri
   return { spec, rules: new Map(spec.groups.flatMap(({ rules }) => rules).map((rule) => [rule.alert, rule])) };
 }
 
-describe('an alert that the values name', () => {
+describe('an alert named in the values', () => {
   it('is turned off, and no other', async () => {
     const usual = await rulesOf(withAlerts({}));
     const { rules } = await rulesOf(withAlerts({ PaymentsCommandsExpired: { enabled: false } }));
     expect([...usual.rules.keys()].filter((name) => !rules.has(name))).toEqual(['PaymentsCommandsExpired']);
   });
 
-  it('has the threshold, severity and patience of the values, and Prometheus takes it', async () => {
+  it('has the threshold, severity and duration from the values, and Prometheus accepts it', async () => {
     const usual = await rulesOf(withAlerts({}));
     const { spec, rules } = await rulesOf(
       withAlerts({

@@ -1,4 +1,4 @@
-/** The Job before installation and upgrade: it needs nothing that the installation makes, and gets no more than it needs. */
+/** The Job before installation and upgrade: it needs nothing that the installation creates, and gets only what it needs. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { REGISTRY_SETTING_NAMES } from 'payment-processor-cli/schema-subjects';
@@ -31,7 +31,7 @@ const jobShape = z.looseObject({
   }),
 });
 
-/** Topics by the Job, as a user of its own. */
+/** The Job creates topics, as a user of its own. */
 const OWN_TOPICS = merged(EVERYTHING, { strimzi: { topics: { enabled: false } } });
 const NO_OWN_CREDENTIALS: Values = { enabled: true };
 const ADMIN_CERTIFICATE: Values = {
@@ -64,7 +64,7 @@ async function jobOf(values: Values) {
 }
 
 describe('the Job before an installation', () => {
-  it('makes topics and schemas before the pods; only schemas where Strimzi makes the topics', async () => {
+  it('creates topics and schemas before the pods; only schemas if Strimzi creates the topics', async () => {
     const { annotations, containers } = await jobOf(OWN_TOPICS);
     expect(annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
     expect(containers.map(({ args }) => args.slice(1))).toEqual([
@@ -74,13 +74,13 @@ describe('the Job before an installation', () => {
     expect((await jobOf(EVERYTHING)).containers.map(({ name }) => name)).toEqual(['schemas']);
   });
 
-  it('gives up before Helm does, whose words are fewer and whose network policy goes', async () => {
+  it('gives up before Helm does, which would say less and remove the network policy', async () => {
     const [job] = ofKind(await render(OWN_TOPICS), 'Job');
     const helmWaitsSeconds = 300;
     expect(job?.spec?.['activeDeadlineSeconds']).toBeLessThanOrEqual(helmWaitsSeconds - 20);
   });
 
-  it('mounts for each command the secrets of that command alone', async () => {
+  it('mounts for each command only the secrets of that command', async () => {
     const { containers, volumes } = await jobOf(OWN_TOPICS);
     expect(containers.map(({ name, secrets }) => [name, secrets])).toEqual([
       ['topics', ['cluster-ca-cert', 'payment-admin']],
@@ -88,11 +88,11 @@ describe('the Job before an installation', () => {
     ]);
     const mounted = new Set(containers.flatMap(({ volumeMounts }) => volumeMounts.map(({ name }) => name)));
     expect(volumes.map(({ name }) => name).sort()).toEqual([...mounted].sort());
-    // A pod waits for all its volumes, also for those that no container mounts.
+    // A pod waits for all its volumes, even for those that no container mounts.
     expect(JSON.stringify((await jobOf(EVERYTHING)).volumes)).not.toContain('kafka-certificates');
   });
 
-  it('hands each command its settings alone', async () => {
+  it('passes each command only its own settings', async () => {
     const known: Record<string, readonly SettingName[]> = {
       topics: [...KAFKA_SETTING_NAMES, ...TOPIC_SETTING_NAMES, 'SANDBOX_COMMANDS'],
       schemas: REGISTRY_SETTING_NAMES,
@@ -112,7 +112,7 @@ describe('the Job before an installation', () => {
     }
   });
 
-  it('shows itself to Kafka by its own certificate, and not by the password of the processor as well', async () => {
+  it("authenticates to Kafka with its own certificate, without the processor's password", async () => {
     const values = merged(LEAST, {
       settings: { KAFKA_SSL: true, KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'processor' },
       secretSettings: { KAFKA_SASL_PASSWORD: { secret: 'processor', key: 'password' } },
@@ -130,7 +130,7 @@ describe('the Job before an installation', () => {
     ]);
   });
 
-  it('takes a setting of its own that is false or empty over that of the processor', async () => {
+  it("prefers its own setting to the processor's, even if it is false or empty", async () => {
     const own = { enabled: true, settings: { KAFKA_SSL: false } };
     const [topics] = (await jobOf(merged(LEAST, { settings: { KAFKA_SSL: true }, prepare: own }))).containers;
     expect(topics?.environment['KAFKA_SSL']).toBe('false');
@@ -144,7 +144,7 @@ describe('the Job before an installation', () => {
     strimzi: { cluster: 'main', user: { enabled: true } },
   });
 
-  it('is refused with a Secret that Strimzi makes only after it', async () => {
+  it('is refused with a Secret that Strimzi creates only after it', async () => {
     expect(await template(merged(madeLater, { prepare: NO_OWN_CREDENTIALS }))).toMatchObject({
       code: 1,
       text: expect.stringContaining('Strimzi makes the Secret payment-processor') as string,
@@ -167,7 +167,7 @@ describe('the network policy of the Job', () => {
   const portsOf = (policy: { spec?: unknown } | undefined): number[][] =>
     (policy?.spec as Policy).egress.map(({ ports }) => ports.map(({ port }) => port));
 
-  it("is there before it, and lets it out to DNS, its own brokers' ports and the registry", async () => {
+  it("exists before it, and allows egress to DNS, its brokers' ports and the registry", async () => {
     const policy = await policyOf(merged(LEAST, { prepare: ADMIN_CERTIFICATE }));
     const annotations = policy?.metadata.annotations;
     const { annotations: ofJob } = await jobOf(merged(LEAST, { prepare: ADMIN_CERTIFICATE }));
@@ -187,7 +187,7 @@ describe('the network policy of the Job', () => {
     expect(selecting.map(({ metadata }) => metadata.name)).toEqual([`${FULL_NAME}-prepare`]);
   });
 
-  it('is not there without the Job, or without network policies', async () => {
+  it('does not exist without the Job or without network policies', async () => {
     expect(await policyOf(LEAST)).toBeUndefined();
     expect(await policyOf(SMALL)).toBeUndefined();
   });

@@ -1,4 +1,4 @@
-/** A proxy in the environment: the chart refuses the variables, because nothing heeds them. */
+/** A proxy in the environment: the chart refuses the variables, because nothing obeys them. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { execFile } from 'node:child_process';
@@ -16,7 +16,7 @@ const CALLS = `
   await client.call({ method: 'GET', path: '/service', body: null, headers: {}, maxBodyBytes: 1000 }, 5000);
   await client.close();
   await askRegistry({ url, username: null, password: null }, 'GET', '/registry', { timeoutMs: 5000 });
-  // The one kind of call that Node sends there: without it the proxy would be seen to be passed by in any case.
+  // The one kind of call that Node does send to a proxy. Without it the proxy would appear bypassed in any case.
   const { get } = await import('node:http');
   await new Promise((resolve, reject) => get(url + '/control', (answer) => answer.resume().on('end', resolve)).on('error', reject));
 `;
@@ -53,7 +53,7 @@ describe('a proxy in the environment', () => {
 
   afterAll(() => servers.forEach((server) => server.close()));
 
-  it('is passed by on the way to the payment service and the registry', () => {
+  it('is bypassed on the way to the payment service and the registry', () => {
     expect(seen.target).toEqual(['/service', '/registry']);
     expect(seen.proxy).toEqual([expect.stringMatching(/\/control$/)]);
   });

@@ -9,13 +9,13 @@ interface ValuesSchema {
   properties: Record<'settings' | 'secretSettings', { properties: Record<string, unknown> }>;
 }
 
-/** Where the pod finds these is the chart's to say. */
+/** The chart decides where the pod finds these. */
 const SET_BY_THE_CHART = ['STATE_DIR', 'KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'];
 
 const names = Object.keys(SETTINGS) as SettingName[];
 const plain = names.filter((name) => SETTINGS[name].secret !== true && !SET_BY_THE_CHART.includes(name));
 
-/** Texts of every form that settings have, most of them wrong for most settings. */
+/** Texts in every form of a setting, most of them wrong for most settings. */
 const SAMPLES = [
   ...['0', '1', '10', '100', '6000', '65536', '1001', '-1', '1.5', '1e3', 'true', 'yes', '500ms', '15m', '7d', '7 d'],
   ...['http://host:1/x', 'ftp://host', 'broker:9092', 'a:1,b:2', 'broker', 'info', 'verbose', 'two-step', 'native'],
@@ -23,7 +23,7 @@ const SAMPLES = [
 ];
 
 describe("the schema of the chart's values", () => {
-  it('has every setting once, secrets by reference alone', async () => {
+  it('has every setting once, secrets only by reference', async () => {
     const schema = JSON.parse(await readFile(join(ROOT, 'helm/values.schema.json'), 'utf8')) as ValuesSchema;
     expect(Object.keys(schema.properties.settings.properties)).toEqual(plain);
     expect(Object.keys(schema.properties.secretSettings.properties)).toEqual(

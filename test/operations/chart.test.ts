@@ -63,7 +63,7 @@ describe.each(Object.entries(VALUE_SETS))('the chart with the value set "%s"', (
     expect(await lint(values)).toMatchObject({ code: 0 });
   });
 
-  it.each(KUBERNETES_RELEASES)('renders what Kubernetes %s takes, without unknown fields', async (release) => {
+  it.each(KUBERNETES_RELEASES)('renders what Kubernetes %s accepts, without unknown fields', async (release) => {
     const schemas = new KubernetesSchemas(release);
     const found = (await render(values)).map((manifest) => [manifest, schemas.problemsOf(manifest)] as const);
     const unknown = found.flatMap(([{ kind }, problems]) => (problems === null ? [kind] : []));
@@ -81,14 +81,14 @@ describe.each(Object.entries(VALUE_SETS))('the chart with the value set "%s"', (
     expect(container.readinessProbe).toBeDefined();
   });
 
-  it('mounts each volume that it uses, and uses each that it has', async () => {
+  it('mounts each volume that it uses, and uses each that it defines', async () => {
     const { workload, spec, container } = await workloadOf(values);
     const claims = (workload.spec?.['volumeClaimTemplates'] ?? []) as { metadata: { name: string } }[];
     const volumes = [...spec.volumes.map(({ name }) => name), ...claims.map(({ metadata }) => metadata.name)];
     expect(container.volumeMounts.map(({ name }) => name).sort()).toEqual(volumes.sort());
   });
 
-  it('sets nothing that the processor does not know, and no secret by its value', async () => {
+  it('sets nothing that the processor does not know, and no secret by value', async () => {
     const { environment } = await workloadOf(values);
     for (const [name, value] of Object.entries(environment)) {
       if (name.startsWith('OTEL_') || ['NODE_EXTRA_CA_CERTS', 'NODE_OPTIONS'].includes(name)) continue;
@@ -100,20 +100,20 @@ describe.each(Object.entries(VALUE_SETS))('the chart with the value set "%s"', (
     }
   });
 
-  it('sets what the processor can start with', async () => {
+  it('sets values with which the processor can start', async () => {
     const { environment } = await workloadOf(values);
     const withSecrets = Object.fromEntries(
       Object.entries(environment).map(([name, value]) =>
         value.startsWith('/run/secrets/payment-processor/') ? [name.replace(/_FILE$/, ''), 'a-secret'] : [name, value],
       ),
     );
-    // Of this one Kubernetes has the value: the pod's address, IPv4 or IPv6.
+    // Kubernetes supplies this value: the pod's address, IPv4 or IPv6.
     for (const podIp of ['10.0.0.7', 'fd00::7']) {
       expect(readConfig({ ...withSecrets, HTTP_ADVERTISED_ADDRESS: podIp })).toMatchObject({ ok: true });
     }
   });
 
-  it('waits for the processor to end before it is killed', async () => {
+  it('gives the processor time to stop before it is killed', async () => {
     const { environment, spec } = await workloadOf(values);
     const callSeconds = Number(environment['API_TIMEOUT_MS'] ?? SETTINGS.API_TIMEOUT_MS.default) / 1000;
     expect(spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(callSeconds + 20 + 5);
@@ -121,12 +121,12 @@ describe.each(Object.entries(VALUE_SETS))('the chart with the value set "%s"', (
 });
 
 describe('the chart', () => {
-  it('hands numbers on with all their digits', async () => {
+  it('passes numbers on with all their digits', async () => {
     const { environment } = await workloadOf(EVERYTHING);
     expect(environment).toMatchObject({ SETTLING_TIME_MS: '3600000', API_TIMEOUT_MS: '30000', LANES: '48' });
   });
 
-  it('gives Node the larger part of the memory limit, unless told otherwise', async () => {
+  it('gives Node the larger part of the memory limit by default', async () => {
     expect((await workloadOf(LEAST)).environment['NODE_OPTIONS']).toBe('--max-old-space-size=1075');
     const told = merged(LEAST, { extraEnv: [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=200' }] });
     expect((await workloadOf(told)).container.env.filter(({ name }) => name === 'NODE_OPTIONS')).toEqual([
@@ -134,15 +134,15 @@ describe('the chart', () => {
     ]);
   });
 
-  it('serves no sandbox commands unless asked', async () => {
+  it('serves no sandbox commands by default', async () => {
     expect((await workloadOf(LEAST)).environment['SANDBOX_COMMANDS']).toBe('false');
   });
 
-  it('tells that no operation honours keys by an empty text', async () => {
+  it('says with an empty text that no operation honours keys', async () => {
     expect((await workloadOf(EVERYTHING)).environment['API_IDEMPOTENT_OPERATIONS']).toBe('');
   });
 
-  it('leaves the number of processes to the autoscaler, which never asks for more than lanes', async () => {
+  it('leaves the number of processes to the autoscaler, which never asks for more than there are lanes', async () => {
     const small = await render(SMALL);
     expect(ofKind(small, 'StatefulSet')[0]?.spec).not.toHaveProperty('replicas');
     expect(ofKind(small, 'HorizontalPodAutoscaler')[0]?.spec).toMatchObject({
@@ -154,7 +154,7 @@ describe('the chart', () => {
     expect(ofKind(everything, 'ScaledObject')[0]?.spec).toMatchObject({ maxReplicaCount: 48 });
   });
 
-  it('lets out what the settings name, and nothing else', async () => {
+  it('allows egress to what the settings name, and nothing else', async () => {
     const [policy] = ofKind(await render(EVERYTHING), 'NetworkPolicy');
     const egress = policy?.spec?.['egress'] as { ports: { port: number }[]; to?: unknown }[];
     expect(egress.map(({ ports }) => ports.map(({ port }) => port))).toEqual([
@@ -168,7 +168,7 @@ describe('the chart', () => {
     expect(egress[4]?.to).toEqual([{ ipBlock: { cidr: '203.0.113.0/24' } }]);
   });
 
-  it('lets nobody in but whom the values name: by default the pods of its namespace', async () => {
+  it('allows ingress only from what the values name: by default the pods of its namespace', async () => {
     const ingressOf = async (change: Values) =>
       ofKind(await render(merged(LEAST, change)), 'NetworkPolicy')[0]?.spec?.['ingress'];
     const [ownPods, named] = (await ingressOf({})) as unknown[];
@@ -176,7 +176,7 @@ describe('the chart', () => {
     expect(await ingressOf({ networkPolicy: { ingressFrom: [] } })).toEqual([ownPods]);
   });
 
-  it('lets the own pods of the processor ask each other, and no others, at the address that each tells', async () => {
+  it('lets only the processor pods ask each other, at the address that each announces', async () => {
     for (const values of [LEAST, merged(EVERYTHING, { settings: { HTTP_PORT: 9000 } })]) {
       const manifests = await render(values);
       const [policy] = ofKind(manifests, 'NetworkPolicy');
@@ -199,19 +199,19 @@ describe('the chart', () => {
     ]);
   });
 
-  it('takes a budget of disruptions in numbers and in shares', async () => {
+  it('accepts a disruption budget in numbers and percentages', async () => {
     const budgetOf = async (values: Values) =>
       ofKind(await render(values), 'PodDisruptionBudget')[0]?.spec?.['maxUnavailable'];
     expect([await budgetOf(LEAST), await budgetOf(EVERYTHING)]).toEqual([1, '25%']);
   });
 
-  it('changes what a probe waits for, and nothing else of it', async () => {
+  it('changes the timings of a probe, and nothing else in it', async () => {
     const [usual, changed] = [(await workloadOf(LEAST)).container, (await workloadOf(EVERYTHING)).container];
     expect(changed.readinessProbe).toEqual({ ...usual.readinessProbe, failureThreshold: 4 });
     expect(changed.livenessProbe).toEqual(usual.livenessProbe);
   });
 
-  it('restarts the pods when the token changes, and hands annotations to what watches the StatefulSet', async () => {
+  it('restarts the pods when the token changes, and passes annotations on to what watches the StatefulSet', async () => {
     const annotationsOf = async (values: Values) => {
       const { workload } = await workloadOf(values);
       const { template: pod } = workload.spec as { template: { metadata: { annotations?: unknown } } };

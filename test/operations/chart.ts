@@ -1,4 +1,4 @@
-/** Renders the chart, and names the sets of values that it is tried with. */
+/** Renders the chart, and lists the sets of values that it is tested with. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { runTool, type ToolEnd } from './tools.ts';
 
 export type Values = Record<string, unknown>;
 
-/** An object of Kubernetes, as it was rendered. */
+/** A rendered Kubernetes object. */
 export interface Manifest {
   apiVersion: string;
   kind: string;
@@ -34,7 +34,7 @@ export const LEAST: Values = {
   },
 };
 
-/** Everything that can be asked for at once, as in production with Strimzi, KEDA and the Prometheus operator. */
+/** Everything that can be turned on at once, as in production with Strimzi, KEDA and the Prometheus operator. */
 export const EVERYTHING: Values = merged(LEAST, {
   http: { insecure: false },
   image: { repository: 'registry.example/payment-processor', digest: `sha256:${'0a'.repeat(32)}` },
@@ -117,7 +117,7 @@ export const SMALL: Values = merged(LEAST, {
   podDisruptionBudget: { enabled: false },
 });
 
-/** A copy of `base` with `change` over it, maps merged. */
+/** A copy of `base` with `change` applied; maps are merged. */
 export function merged(base: Values, change: Values): Values {
   const isMap = (value: unknown): value is Values =>
     typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -129,7 +129,7 @@ export function merged(base: Values, change: Values): Values {
   return result;
 }
 
-/** `helm template` with these values; a failure is an answer. */
+/** `helm template` with these values; a failure is returned, not thrown. */
 export async function template(values: Values): Promise<ToolEnd> {
   return withValuesFile(values, (file) =>
     runTool('helm', [
@@ -143,7 +143,7 @@ export async function lint(values: Values): Promise<ToolEnd> {
   return withValuesFile(values, (file) => runTool('helm', ['lint', '--strict', 'helm', '--values', file]));
 }
 
-/** Every object of the chart. @throws Error with Helm's words when it does not render, or that a key is there twice */
+/** Every object of the chart. @throws Error with Helm's message if it does not render, or about a duplicate key */
 export async function render(values: Values): Promise<Manifest[]> {
   const { code, output, text } = await template(values);
   if (code !== 0) throw new Error(text);
@@ -160,7 +160,7 @@ export function ofKind(manifests: readonly Manifest[], kind: string): Manifest[]
   return manifests.filter((manifest) => manifest.kind === kind);
 }
 
-/** Hands the path of a file with these values on, and removes it afterwards. */
+/** Passes on the path of a file with these values, and removes the file afterwards. */
 export async function withValuesFile(values: Values, work: (file: string) => Promise<ToolEnd>): Promise<ToolEnd> {
   const folder = await mkdtemp(join(tmpdir(), 'payments-chart-'));
   try {

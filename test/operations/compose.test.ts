@@ -1,4 +1,4 @@
-/** No Docker is at hand where these run: the files are read and held against what they name. */
+/** These run without Docker: they read the files and check them against what the files name. */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -53,7 +53,7 @@ describe('compose.yaml', () => {
     }
   });
 
-  it('waits for health only where it can be told', () => {
+  it('waits for health only of services with a health check', () => {
     for (const { depends_on: needed } of Object.values(compose.services)) {
       if (needed === undefined || Array.isArray(needed)) continue;
       for (const [name, { condition }] of Object.entries(needed)) {
@@ -76,7 +76,7 @@ describe('compose.yaml', () => {
     }
   });
 
-  it('opens ports on this machine alone, and mounts files that exist', () => {
+  it('opens ports on this machine only, and mounts files that exist', () => {
     for (const { ports = [], volumes = [] } of Object.values(compose.services)) {
       for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
       for (const volume of volumes) expect(existsSync(join(ROOT, volume.split(':')[0] ?? ''))).toBe(true);
@@ -90,9 +90,9 @@ describe('compose.yaml', () => {
       if (build !== undefined) expect(stages).toContain(build.target);
   });
 
-  it('has a Prometheus that takes its configuration and our rules', async () => {
+  it('has a Prometheus that accepts its configuration and our rules', async () => {
     const configuration = join(ROOT, 'dev/operations/prometheus.yaml');
-    // The rules lie elsewhere outside the container: only the syntax can be checked here.
+    // Outside the container the rules have a different path, so only the syntax can be checked here.
     expect(await runTool('promtool', ['check', 'config', '--syntax-only', configuration])).toMatchObject({ code: 0 });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A folder as a container, without a container runtime: namespaces by util-linux' unshare, the rest by enter-container.pl.
- * The network is this machine's. Beside the folder it has what a base image brings: Node with its libraries.
+ * Runs a folder as a container, without a container runtime: unshare (util-linux) makes namespaces, enter-container.pl the rest.
+ * The network is this machine's. Besides the folder it has what a base image brings: Node with its libraries.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 const ENTER = fileURLToPath(new URL('enter-container.pl', import.meta.url));
-/** Of the base image. */
+/** As in the base image. */
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const NODE = '/usr/local/bin/node';
 const DEVICES = ['/dev/null', '/dev/urandom'];
@@ -20,21 +20,21 @@ const COMMAND_MS_MAX = 30_000;
 const OUTPUT_CHARACTERS_MAX = 1_000_000;
 
 export interface ContainerOptions {
-  /** What stands where in it, read-only: place inside to folder here. */
+  /** Read-only mounts: path inside to folder here. */
   readonly folders: ReadonlyMap<string, string>;
   readonly workingDirectory: string;
   readonly user: number;
   readonly group: number;
-  /** Places of volumes that may be written; they are this machine's disk. */
+  /** Paths of writable volumes, on this machine's disk. */
   readonly volumes: readonly string[];
-  /** Places in memory that may be written, with their sizes in bytes. */
+  /** Writable paths in memory, with their sizes in bytes. */
   readonly inMemory: ReadonlyMap<string, number>;
-  /** Shared libraries, by absolute path: of Node and of what it loads. */
+  /** Shared libraries of Node and of what it loads, by absolute path. */
   readonly libraries: ReadonlySet<string>;
-  /** All that the command's environment has, beside PATH. */
+  /** The command's whole environment, besides PATH. */
   readonly environment: Readonly<Record<string, string>>;
   readonly command: readonly string[];
-  /** `cgroup.procs` of the control group that it is to be in; null for none. */
+  /** `cgroup.procs` of its control group; null: none. */
   readonly processesFile: string | null;
 }
 
@@ -45,11 +45,11 @@ export interface ContainerEnd {
 
 function unshareParameters(user: number, group: number): string[] {
   const namespaces = ['--user', '--mount', '--pid', '--ipc', '--uts'];
-  // The last gives the command's parent no way out: what is in there ends with it.
+  // The last option: when unshare ends, everything inside is killed.
   return [...namespaces, `--map-user=${user}`, `--map-group=${group}`, '--keep-caps', '--fork', '--kill-child'];
 }
 
-/** @returns in words why this machine cannot make a container; null if it can */
+/** @returns why this machine cannot make a container; null if it can */
 export async function whyNoContainer(): Promise<string | null> {
   const probe = [...unshareParameters(1000, 1000), '--mount-proc', 'perl', '-e', 'exit 0'];
   try {
@@ -90,7 +90,7 @@ export class Container {
     });
   }
 
-  /** Starts the command. Whoever started it calls `remove`. */
+  /** Starts the command. The caller must call `remove`. */
   static async start(options: ContainerOptions): Promise<Container> {
     const parent = await mkdtemp(join(tmpdir(), 'payments-container-'));
     const root = join(parent, 'root');
@@ -117,12 +117,12 @@ export class Container {
     return new Container(options, parent, mounts);
   }
 
-  /** What it printed, the last of it. */
+  /** The end of its output. */
   output(): string {
     return this.#output;
   }
 
-  /** Of its first process, as this machine counts. @throws Error when it has none */
+  /** Id of its first process on this machine. @throws Error if it has none */
   async processId(): Promise<number> {
     const { pid = 0 } = this.#child;
     const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
@@ -130,7 +130,7 @@ export class Container {
     return Number(children.trim());
   }
 
-  /** Runs a command in there, as a health check is run. @throws Error with `code` and `stderr` when it fails */
+  /** Runs a command inside, like a health check. @throws Error with `code` and `stderr` if it fails */
   async run(command: readonly string[]): Promise<string> {
     const namespaces = ['--user', '--mount', '--pid', '--ipc', '--uts', '--preserve-credentials'];
     const parameters = ['--target', String(await this.processId()), ...namespaces, '--', ...command];
@@ -138,7 +138,7 @@ export class Container {
     return (await run('nsenter', parameters, options)).stdout;
   }
 
-  /** Signals its first process, as a runtime does to end it. @returns how it ended; killed when that took too long */
+  /** Signals its first process, as a runtime does to stop it. @returns how it ended; it is killed if that takes too long */
   async stop(deadlineMs: number): Promise<ContainerEnd> {
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), deadlineMs);
     process.kill(await this.processId(), 'SIGTERM');
@@ -147,7 +147,7 @@ export class Container {
     return end;
   }
 
-  /** Ends it, if it still runs, and takes its folders away. */
+  /** Kills it if it still runs, and removes its folders. */
   async remove(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.ended;
@@ -155,7 +155,7 @@ export class Container {
   }
 }
 
-/** What Node and the native modules below the folder are linked with, loader included, by absolute path. */
+/** Libraries that Node and the native modules below the folder link to, loader included, by absolute path. */
 export async function librariesOf(folder: string): Promise<Set<string>> {
   const modules = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.node'));
   const libraries = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * The resources that Kubernetes itself does not know, held against types written by hand after the operators'
- * documentation. Field names and types are checked, not the operators' mind; `npm run test:cluster` holds them against the
+ * Custom resources that Kubernetes itself does not know, checked against types written by hand from the operators'
+ * documentation: field names and types, not what the operators do with them. `npm run test:cluster` checks them against the
  * operators' own definitions.
  */
 import { describe, expect, it } from 'vitest';
@@ -43,7 +43,7 @@ const scaledObject = z.strictObject({
       z.strictObject({
         type: z.literal('prometheus'),
         metricType: z.literal('AverageValue'),
-        // KEDA takes texts alone here.
+        // KEDA accepts only strings here.
         metadata: z.strictObject({
           serverAddress: z.url(),
           query: z.string(),
@@ -135,7 +135,7 @@ const kafkaUser = z.strictObject({
   }),
 });
 
-/** The processor's settings of a set of values. */
+/** The processor's settings in a set of values. */
 function configOf(values: Values): Config {
   const settings = Object.fromEntries(
     Object.entries(values['settings'] as Values).map(([name, value]) => [name, String(value)]),
@@ -146,7 +146,7 @@ function configOf(values: Values): Config {
 }
 
 describe('resources of operators', () => {
-  it('has a ScaledObject on what more processes would help with, of this release alone', async () => {
+  it('has a ScaledObject that scales on what more processes would help with, in this release only', async () => {
     const [found] = ofKind(await render(EVERYTHING), 'ScaledObject');
     const { spec } = scaledObject.parse(found);
     expect(spec.triggers[0]?.metadata.query).toBe(
@@ -161,7 +161,7 @@ describe('resources of operators', () => {
     expect(ofKind(manifests, 'Service')[0]?.metadata.labels).toMatchObject(spec.selector.matchLabels);
   });
 
-  it('has a PrometheusRule that the operator would take', async () => {
+  it('has a PrometheusRule that the operator would accept', async () => {
     prometheusRule.parse(ofKind(await render(EVERYTHING), 'PrometheusRule')[0]);
   });
 

@@ -1,9 +1,9 @@
 /**
- * The image as the chart runs it, without a container runtime: exactly its files, read-only, in namespaces of its own, as its
- * user, without capabilities, within the chart's limits, against a real Kafka and registry. Base image, seccomp profile, a
- * network of its own and `docker build` itself are not tried by this.
+ * The image as the chart runs it, without a container runtime: exactly its files, read-only, in its own namespaces, as its
+ * user, without capabilities, within the chart's limits, against a real Kafka and registry. Not tested: base image, seccomp
+ * profile, a separate network, and `docker build` itself.
  *
- * A machine that cannot make namespaces fails, unless TEST_IMAGE_NAMESPACE=unavailable says so.
+ * On a machine that cannot make namespaces this fails, unless TEST_IMAGE_NAMESPACE=unavailable is set.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,12 +24,12 @@ const SECRETS = { API_TOKEN_ID: TOKEN_ID, API_CLIENT_SECRET: CLIENT_SECRET };
 const SECRETS_PLACE = '/run/secrets/payment-processor';
 const READY_MS_MAX = 60_000;
 const OUTPUT_CHARACTERS_MAX = 10_000;
-/** Of Debian's libc6, libgcc-s1 and libstdc++6, which the base image has. */
+/** From Debian's libc6, libgcc-s1 and libstdc++6, which the base image has. */
 const BASE_LIBRARIES = /^(ld-linux.*|lib(c|dl|m|pthread|rt|gcc_s|stdc\+\+))\.so\.\d+$/;
 const availability = process.env['TEST_IMAGE_NAMESPACE'] ?? '';
 const image = STAGES.at(-1)!;
 
-/** What of the pod's template is carried out here. */
+/** The part of the pod template that these tests use. */
 interface PodSpec {
   readonly terminationGracePeriodSeconds: number;
   readonly securityContext: { readonly runAsUser: number; readonly runAsGroup: number };
@@ -76,7 +76,7 @@ describe.skipIf(availability === 'unavailable')('the image, in namespaces of its
     built = await buildImage();
     const port = await freePort();
     httpUrl = `http://${LOOPBACK}:${port}`;
-    // The chart says where the state is, and has secrets as files.
+    // The chart sets where the state is, and mounts secrets as files.
     const settings = Object.entries(stack().environment).filter(([name]) => name !== 'STATE_DIR' && !(name in SECRETS));
     pod = await podOf({ ...Object.fromEntries(settings), HTTP_PORT: String(port) });
     const [{ env, resources, volumeMounts }] = pod.containers as [PodSpec['containers'][number]];
@@ -103,7 +103,7 @@ describe.skipIf(availability === 'unavailable')('the image, in namespaces of its
       inMemory: new Map([['/tmp', bytesOf(scratch)]]),
       environment: {
         ...Object.fromEntries(baked.map(([, name = '', value = '']) => [name, value])),
-        // What has no value is the pod's address.
+        // The one without a value is the pod's address.
         ...Object.fromEntries(env.map(({ name, value }) => [name, value ?? LOOPBACK])),
       },
       command: JSON.parse(valuesOf(image, 'CMD')[0] ?? '[]') as string[],
@@ -136,13 +136,13 @@ describe.skipIf(availability === 'unavailable')('the image, in namespaces of its
     return container;
   }
 
-  /** What a program in there says, as JSON. */
+  /** The JSON that a program inside prints. */
   async function evaluated(expression: string): Promise<unknown> {
     const program = `(async () => console.log(JSON.stringify(await (${expression}))))()`;
     return JSON.parse(await started().run(['node', '--eval', program])) as unknown;
   }
 
-  it('takes a command and answers it', async () => {
+  it('processes a command', async () => {
     await stack().publisher.publish('transfer-in', 'in-namespace', transferInOf('in-namespace'));
     const { value } = await stack().journal.result('in-namespace');
     expect(value.outcome).toBe('ACCEPTED');
@@ -170,7 +170,7 @@ describe.skipIf(availability === 'unavailable')('the image, in namespaces of its
     });
   });
 
-  it('writes nowhere but in its volumes', async () => {
+  it('can write only to its volumes', async () => {
     const write = `(place) => { try { require('fs').writeFileSync(place + '/x', ''); return 'written' } catch (error) { return error.code } }`;
     const places = [
       '',
@@ -188,30 +188,30 @@ describe.skipIf(availability === 'unavailable')('the image, in namespaces of its
     expect(await evaluated(`require('fs').readdirSync('/tmp')`)).toEqual(['x']);
   });
 
-  it("sees nothing of the machine's files and processes", async () => {
+  it("sees none of the machine's files and processes", async () => {
     const list = (place: string): Promise<unknown> => evaluated(`require('fs').readdirSync('${place}').sort()`);
     expect(await list('/')).toEqual(expect.arrayContaining(['app', 'dev', 'proc', 'run', 'tmp', 'usr', 'var']));
     expect(await evaluated(`['/etc', '/home', '/root', '/sys', '/usr/bin'].filter(require('fs').existsSync)`)).toEqual(
       [],
     );
     expect(await list('/dev')).toEqual(['null', 'urandom']);
-    // The processor and the one that asks.
+    // The processor and the process that looks.
     expect(((await list('/proc')) as string[]).filter((name) => /^\d+$/.test(name))).toHaveLength(2);
     const mounts = (await evaluated(`require('fs').readFileSync('/proc/self/mounts', 'utf8')`)) as string;
     const writable = mounts.split('\n').flatMap((line) => (/ rw[ ,]/.test(line) ? [line.split(' ')[1]] : []));
     expect(writable.toSorted()).toEqual(['/proc', '/tmp', '/var/lib/payment-processor']);
   });
 
-  it('needs no libraries but those of the base image', () => {
+  it('needs only the libraries of the base image', () => {
     expect([...libraries].filter((library) => !BASE_LIBRARIES.test(basename(library)))).toEqual([]);
   });
 
-  it('is healthy by its own check', async () => {
+  it('is healthy according to its own check', async () => {
     const [, check = ''] = /CMD (\[.*\])$/.exec(valuesOf(image, 'HEALTHCHECK')[0] ?? '') ?? [];
     await expect(started().run(JSON.parse(check) as string[])).resolves.toBe('');
   });
 
-  it("lives within the chart's memory, where a control group can be had", async () => {
+  it("stays within the chart's memory limit, where control groups are available", async () => {
     if (typeof memory === 'string') return;
     const limitBytes = bytesOf(pod.containers[0]?.resources.limits.memory ?? '');
     expect(await memory.limitBytes()).toBe(limitBytes);
@@ -220,7 +220,7 @@ describe.skipIf(availability === 'unavailable')('the image, in namespaces of its
     console.info(`memory: at most ${mostUsedBytes ?? '?'} of ${limitBytes} bytes`);
   });
 
-  it('ends on SIGTERM, in order and in time', async () => {
+  it('stops in order and in time on SIGTERM', async () => {
     expect(await started().stop(pod.terminationGracePeriodSeconds * 1000)).toEqual({ code: 0, signal: null });
   });
 });

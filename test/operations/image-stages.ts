@@ -1,5 +1,5 @@
 /**
- * The Dockerfile without Docker: its stages are carried out in folders, with the ignore file applied. What is not in here:
+ * The Dockerfile without Docker: builds its stages in folders, with the ignore file applied. Not covered:
  * the base image, and `docker build` itself.
  */
 import { execFile } from 'node:child_process';
@@ -42,13 +42,13 @@ function stagesOf(dockerfile: string): Stage[] {
   return stages;
 }
 
-/** What the ignore file lets into the build, as paths from the root: it names all that may go in. */
+/** What the ignore file lets into the build, as paths from the root: it lists everything allowed. */
 async function admitted(): Promise<(path: string) => boolean> {
   const rules = (await readFile(join(ROOT, '.dockerignore'), 'utf8'))
     .split('\n')
     .filter((line) => !/^(#|$)/.test(line));
   expect(rules[0]).toBe('*');
-  // The last rule that speaks of a path holds; a folder is gone through where a rule lets in something of it.
+  // The last rule that matches a path applies; a folder is entered if a rule lets in part of it.
   return (path) => {
     const rule = rules.findLast((candidate) => speaksOf(candidate, path)) ?? '';
     return rule.startsWith('!');
@@ -79,7 +79,7 @@ async function copyInto(stage: Stage, folder: string, folders: ReadonlyMap<strin
         await cp(from, to, { recursive: true, verbatimSymlinks: true, ...filter });
       }
     } else if (name === 'RUN' && /^(npm|node) /.test(text)) {
-      // With the image's Node, as its scripts need.
+      // With the image's Node, which its scripts need.
       const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}` };
       const [program = '', ...words] = text.split(' ');
       await run(program, words, { cwd: folder, env, timeout: BUILD_MS_MAX });
@@ -87,21 +87,21 @@ async function copyInto(stage: Stage, folder: string, folders: ReadonlyMap<strin
   }
 }
 
-/** In the Dockerfile's order; the last one is the processor's image. */
+/** In the Dockerfile's order; the last is the processor's image. */
 export const STAGES: readonly Stage[] = stagesOf(await readFile(join(ROOT, 'Dockerfile'), 'utf8'));
 
-/** What follows each instruction of this name, in order. */
+/** The arguments of each instruction with this name, in order. */
 export function valuesOf(stage: Stage, name: string): string[] {
   return stage.instructions.filter((instruction) => instruction.name === name).map(({ text }) => text);
 }
 
 export interface BuiltImage {
-  /** What a stage has in its working directory. @throws Error for a name that is no stage's */
+  /** The working directory of a stage. @throws Error if there is no such stage */
   folderOf(stage: string): string;
   remove(): Promise<void>;
 }
 
-/** Carries all stages out, in a folder of its own. @throws Error with npm's words when it fails */
+/** Builds all stages, in a new folder. @throws Error with npm's message if it fails */
 export async function buildImage(): Promise<BuiltImage> {
   const parent = await mkdtemp(join(tmpdir(), 'payments-image-'));
   const folders = new Map<string, string>();

@@ -1,6 +1,6 @@
 /**
- * What the Dockerfile's stages, carried out in folders (image-stages.ts), have in them and start from there. As what user
- * and within what limits they run is for image-in-namespace.test.ts; base image and `docker build` itself are not tried.
+ * What the Dockerfile's stages contain and start, when they are built in folders (image-stages.ts). image-in-namespace.test.ts
+ * tests users and limits. The base image and `docker build` itself are not tested.
  */
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -56,7 +56,7 @@ async function billSchema(name: string): Promise<object> {
   return JSON.parse(await readFile(file, 'utf8')) as object;
 }
 
-/** Each folder of a package below it, as name@version. */
+/** Each package folder below it, as name@version. */
 async function installedPackages(modules: string): Promise<string[]> {
   const found = new Set<string>();
   for (const entry of await readdir(modules, { recursive: true })) {
@@ -69,7 +69,7 @@ async function installedPackages(modules: string): Promise<string[]> {
 }
 
 describe('the image', () => {
-  it('starts the processor, which lists every setting that is missing', async () => {
+  it('starts the processor, which lists every missing setting', async () => {
     const command = JSON.parse(valuesOf(last, 'CMD')[0] ?? '[]') as string[];
     const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
       scripts: { start: string };
@@ -83,14 +83,14 @@ describe('the image', () => {
     }
   });
 
-  it('loads all that the processor uses, native modules and schemas too', async () => {
+  it('loads all that the processor uses, including native modules and schemas', async () => {
     const { code, text } = await start('src/main.ts', {
       KAFKA_BROKERS: '127.0.0.1:1',
       SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1',
       API_BASE_URL: 'http://127.0.0.1:1/v',
       API_TOKEN_ID: 'a',
       API_CLIENT_SECRET: 'b',
-      // Not an address of this machine: it ends after everything has been loaded.
+      // Not an address of this machine: the processor exits after loading everything.
       HTTP_HOST: '203.0.113.1',
     });
     expect({ code, text }).toMatchObject({
@@ -105,7 +105,7 @@ describe('the image', () => {
   });
 
   it('has the patches of kafkajs applied', async () => {
-    // In one go and the last one first: a patch may change what an earlier one wrote.
+    // All at once and the last one first: a patch may change what an earlier one wrote.
     const patches = (await readdir(join(ROOT, 'patches'))).sort().reverse();
     expect(patches.length).toBeGreaterThan(0);
     const folder = await mkdtemp(join(tmpdir(), 'patched-'));
@@ -117,7 +117,7 @@ describe('the image', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('has nothing of development and tests', async () => {
+  it('contains nothing from development or tests', async () => {
     expect((await readdir(image)).sort()).toEqual([
       'LICENSE',
       'bill-of-materials.cdx.json',
@@ -138,12 +138,12 @@ describe('the image', () => {
       expect(packages).not.toContain(name);
   });
 
-  it('runs as a user that is not root, by number, with an exact base image', () => {
+  it('runs as a numeric non-root user, on an exact base image', () => {
     expect(valuesOf(last, 'USER')).toEqual([expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)]);
     for (const { base } of STAGES) expect(base).toMatch(/^node:24\.\d+\.\d+-slim$/);
   });
 
-  it('is labelled with the name, version and license of package.json', async () => {
+  it('has labels with the name, version and license of package.json', async () => {
     const { name, version, license } = JSON.parse(await readFile(join(image, 'package.json'), 'utf8')) as {
       name: string;
       version: string;
@@ -161,7 +161,7 @@ describe('the image', () => {
     const bill = JSON.parse(await readFile(join(image, 'bill-of-materials.cdx.json'), 'utf8')) as Bill;
     const ajv = new Ajv({ strict: false, validateFormats: false });
     for (const name of ['spdx', 'jsf-0.82']) {
-      // As the bill's schema refers to them, which is not how they name themselves.
+      // By the ids under which the bill's schema refers to them, which differ from their own.
       ajv.addSchema(await billSchema(name), `http://cyclonedx.org/schema/${name}.SNAPSHOT.schema.json`);
     }
     const validate = ajv.compile(await billSchema('bom-1.5'));
@@ -180,7 +180,7 @@ describe('the image', () => {
     ]);
   });
 
-  it('sets what the processor knows', () => {
+  it('sets only settings that the processor knows', () => {
     const names = valuesOf(last, 'ENV').flatMap((text) => [...text.matchAll(/(\w+)=/g)].map(([, name = '']) => name));
     expect(names.length).toBeGreaterThan(0);
     const ofTheSystem = ['NODE_ENV', 'MALLOC_ARENA_MAX', 'MALLOC_TRIM_THRESHOLD_'];
@@ -203,7 +203,7 @@ describe('the image', () => {
 });
 
 describe("compose's sandbox", () => {
-  it('starts from its stage alone', async () => {
+  it('starts with nothing but its own stage', async () => {
     const sandbox = built.folderOf('sandbox');
     const { stdout } = await run(process.execPath, ['packages/sandbox/src/main.ts', '--help'], { cwd: sandbox });
     expect(stdout).toContain("The payment service's sandbox");

@@ -1,4 +1,4 @@
-/** Kafka's commands of the runbooks, as they are pasted: by Kafka's own tools, at a broker that encrypts and asks for rights. */
+/** The runbooks' Kafka commands, as pasted: with Kafka's own tools, at a broker with TLS and authorization. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,14 +13,14 @@ import { ROOT } from './tools.ts';
 
 const RUNBOOKS = join(ROOT, 'docs/runbooks');
 const TOPIC = 'runbook-commands';
-/** The download of the tools, once. */
+/** Allows for downloading the tools, once. */
 const INSTALL_MS_MAX = 300_000;
 
 const texts = await Promise.all((await readdir(RUNBOOKS)).map((file) => readFile(join(RUNBOOKS, file), 'utf8')));
 const commands = [
   ...new Set(texts.flatMap((text) => [...text.matchAll(/^ *(kafka-\S+\.sh .*)$/gm)].map(([, line = '']) => line))),
 ]
-  // Once aborted, the transaction is there for no other.
+  // Once aborted, the transaction is gone for the other commands.
   .sort((left, right) => Number(left.includes(' abort ')) - Number(right.includes(' abort ')));
 let folder: string;
 let tools: Awaited<ReturnType<typeof kafkaToolsJava>>;
@@ -46,7 +46,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('are of tools that we have', () => {
+test('use only tools that we have', () => {
   expect(commands.length).toBeGreaterThan(5);
   const tools = new Set(commands.map((command) => command.split(' ')[0] ?? ''));
   expect([...tools].filter((tool) => !(tool in KAFKA_TOOLS))).toEqual([]);

@@ -1,4 +1,4 @@
-/** Holds rendered objects against Kubernetes' strict JSON schemas: a field that a release does not know is a problem. */
+/** Validates rendered objects against Kubernetes' strict JSON schemas: a field that a release does not know is a problem. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020, type AnySchema } from 'ajv/dist/2020.js';
@@ -9,7 +9,7 @@ const DEFINITIONS = '_definitions.json';
 
 export class KubernetesSchemas {
   readonly #folder: string;
-  // Formats as int32 are Kubernetes' own.
+  // Formats such as int32 are Kubernetes' own.
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false });
 
   constructor(release: string) {
@@ -17,7 +17,7 @@ export class KubernetesSchemas {
     this.#ajv.addSchema(this.#read(DEFINITIONS), DEFINITIONS);
   }
 
-  /** Null: Kubernetes itself does not know this kind. Empty: it takes the object. */
+  /** Null: Kubernetes itself does not know this kind. Empty: the object is valid. */
   problemsOf(manifest: Manifest): string[] | null {
     const [group, version] = manifest.apiVersion.includes('/')
       ? manifest.apiVersion.split('/')

@@ -1,4 +1,4 @@
-/** For each alert on lanes, on the members that have them and on Kafka the change of a healthy group that must raise it. */
+/** For each alert on lanes, on their members and on Kafka: the change to a healthy group that must raise it. */
 import type { AlertCase } from './alert-cases.ts';
 import { flat, growing, risingTo } from './metric-series.ts';
 

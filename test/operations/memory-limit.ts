@@ -1,23 +1,23 @@
-/** A limit of memory as a container runtime sets it: a control group of this process's own, in either version. */
+/** A memory limit as a container runtime sets it: a control group of our own, version 1 or 2. */
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const MOUNT = '/sys/fs/cgroup';
-/** A group is busy until the kernel has cleared its last process away. */
+/** A group stays busy until the kernel has removed its last process. */
 const REMOVAL_ATTEMPTS_MAX = 50;
 const REMOVAL_PAUSE_MS = 100;
 
 export interface MemoryLimit {
-  /** A process that writes its id into this file is limited from then on, as are its children. */
+  /** A process that writes its id here is limited from then on, and so are its children. */
   readonly processesFile: string;
-  /** @returns the limit as the kernel has it, bytes */
+  /** @returns the limit according to the kernel, bytes */
   limitBytes(): Promise<number>;
-  /** @returns the most that was used at any time, bytes; null where the kernel does not say */
+  /** @returns peak use, bytes; null if the kernel does not tell */
   mostUsedBytes(): Promise<number | null>;
   remove(): Promise<void>;
 }
 
-/** @returns the limit, or in words why none can be set on this machine */
+/** @returns the limit, or why this machine cannot set one */
 export async function limitMemory(bytes: number): Promise<MemoryLimit | string> {
   const groups = (await readFile('/proc/self/cgroup', 'utf8')).trim().split('\n');
   const first = groups.find((line) => line.split(':')[1] === 'memory');

@@ -31,7 +31,7 @@ function selectorsOf(expression: string): Selector[] {
   return [...found].map(([, name = '', matchers = '']) => ({ name, matchers }));
 }
 
-/** What is wrong with the metrics, labels and label values of an expression. */
+/** What is wrong with an expression's metrics, labels and label values. */
 function problemsOf(expression: string): string[] {
   const selectors = selectorsOf(expression);
   const labels = new Set(TARGET_LABELS);
@@ -62,7 +62,7 @@ function problemsOf(expression: string): string[] {
   ];
 }
 
-describe('metrics that are asked for', () => {
+describe('metrics that are queried', () => {
   it('exist, with their labels and values, in every alert', async () => {
     const text = await readFile(join(ROOT, 'helm/files/alerts.yaml'), 'utf8');
     const { groups } = parse(text) as { groups: { rules: { alert: string; expr: string }[] }[] };
@@ -80,18 +80,18 @@ describe('metrics that are asked for', () => {
       expect({ title, problems: problemsOf(expr) }).toEqual({ title, problems: [] });
   });
 
-  it('are named as promtool wants names, those of the process as well', async () => {
+  it('have names that promtool accepts, including those of the process', async () => {
     const text = await createMetrics().text(await new StateReader(new FakeProcessor().sources()).read());
     expect(await runTool('promtool', ['check', 'metrics'], text)).toEqual({ code: 0, output: '', text: '' });
   });
 
-  it('exist where the autoscaler looks', async () => {
+  it('exist in the queries of the autoscaler', async () => {
     const [scaled] = ofKind(await render(EVERYTHING), 'ScaledObject');
     const { triggers } = scaled?.spec as { triggers: { metadata: { query: string } }[] };
     expect(problemsOf(triggers[0]?.metadata.query ?? '')).toEqual([]);
   });
 
-  it('would be missed if they did not exist', () => {
+  it('are reported if they do not exist', () => {
     expect(problemsOf('sum(payments_made_up_total)')).toEqual(['there is no payments_made_up_total']);
     expect(problemsOf('payments_results_total{outcome="LOST"}')).toEqual([
       'outcome of payments_results_total is never LOST',

@@ -1,4 +1,4 @@
-/** What a healthy group of two processes and two lanes shows to Prometheus, and changes of it, for promtool. */
+/** What a healthy group of two processes and two lanes exposes to Prometheus, and changes to it, for promtool. */
 import { METRICS, type MetricName } from '../../src/ops/metrics-table.ts';
 import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
 
@@ -7,17 +7,17 @@ export type Instance = 'a' | 'b';
 const INSTANCES: readonly Instance[] = ['a', 'b'];
 const LANE_OF: Readonly<Record<Instance, string>> = { a: '0', b: '1' };
 
-/** Between two samples, as in promtool's test file. */
+/** Sampling interval, as in promtool's test file. */
 export const INTERVAL_SECONDS = 30;
-/** Commands of each type that each process answers between two samples. */
+/** How many commands of each type each process answers between two samples. */
 const ANSWERED = 10;
 
-/** Commands that are left out: two types say as much as five, in less time. */
+/** Command types left out: two types prove as much as five, in less time. */
 const NOT_SERVED = ['create-quote', 'reject-transaction', 'simulate-uma-receive'];
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Values of a series from the beginning: promtool's notation of a number of samples. */
+/** The values of a series from its start, in promtool's notation. */
 export type Course = (samples: number) => string;
 
 export const flat =
@@ -28,7 +28,7 @@ export const growing =
   (perSample: number, from = 0): Course =>
   (samples) =>
     `${from}${perSample < 0 ? '' : '+'}${perSample}x${samples}`;
-/** Nothing, then something for good: a counter that counted, a gauge that rose. */
+/** 0 at first, then one value from there on: a counter that counted, a gauge that rose. */
 export const risingTo =
   (value: number): Course =>
   (samples) =>
@@ -42,9 +42,9 @@ export const startingWith =
 
 export interface Change {
   readonly metric: MetricName | ProcessMetric;
-  /** Of a histogram: what of it. */
+  /** Which part of a histogram. */
   readonly suffix?: '_bucket' | '_count';
-  /** Series with all of these labels are changed; all of them by default. */
+  /** Changes only series with all of these labels; default: all series. */
   readonly labels?: Labels;
   readonly instance?: Instance;
   readonly course: Course;
@@ -66,7 +66,7 @@ interface Series {
   readonly course: Course;
 }
 
-/** As promtool's test file wants it. */
+/** In the form of promtool's test file. */
 export interface InputSeries {
   readonly series: string;
   readonly values: string;
@@ -165,7 +165,7 @@ function healthyCourse(metric: MetricName, labels: Labels, instance: Instance): 
     case 'keysRemembered':
     case 'statusChanges':
       return growing(ANSWERED);
-    // Busy, and none of it a reason to worry.
+    // Busy, but no reason to worry.
     case 'lagMessages':
     case 'laneUnfinishedEntries':
     case 'observationsLagMessages':

@@ -24,7 +24,7 @@ function found(text: string, pattern: RegExp): string[] {
   return [...new Set([...text.matchAll(pattern)].map((match) => match[1] ?? ''))];
 }
 
-/** Anchors that headings get: lower case, punctuation left out, blanks as hyphens. */
+/** Anchors of headings: lower case, no punctuation, hyphens for blanks. */
 async function anchorsOf(file: string): Promise<string[]> {
   return found(await textOf(file), /^#+ (.+)$/gm).map((heading) =>
     heading
@@ -35,7 +35,7 @@ async function anchorsOf(file: string): Promise<string[]> {
 }
 
 describe('the runbooks', () => {
-  it('are there for each alert, and each alert is there for its runbook', () => {
+  it('exist for each alert, and each has its alert', () => {
     const named = runbooks.map((file) => file.slice(FOLDER.length + 1, -'.md'.length));
     expect(named.filter((name) => name.startsWith('Payments')).sort()).toEqual([...alerts].sort());
   });
@@ -46,7 +46,7 @@ describe('the runbooks', () => {
     expect(linked.sort()).toEqual(runbooks.map((file) => file.slice(FOLDER.length + 1)).sort());
   });
 
-  it.each(runbooks)('%s says symptom, meaning, action and check', async (file) => {
+  it.each(runbooks)('%s has symptom, meaning, action and check', async (file) => {
     const text = await textOf(file);
     expect(found(text, /^## (.+)$/gm)).toEqual(['Symptom', 'Meaning', 'Action', 'Check']);
     expect(text).toContain('(README.md#paste-first)');

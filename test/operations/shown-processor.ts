@@ -1,5 +1,5 @@
 /**
- * A processor for the page to show: real endpoints, state, history and members over lanes and a payment API that a test sets.
+ * A processor for the page to show: real endpoints, state, history and members, over lanes and a payment API set by a test.
  */
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { CommandType } from 'payment-processor-contract/commands';
@@ -25,7 +25,7 @@ const END = 5_000n;
 
 export class ShownProcessor extends FakeProcessor {
   readonly errors: unknown[] = [];
-  /** By lane, where the group stands by what it committed, of all command topics. */
+  /** The group's committed offset in every command topic, by lane. */
   readonly groupOffsets = new Map(Array.from({ length: LANES }, (_, lane) => [lane, END]));
   readonly #reader = new StateReader(this.sources());
   readonly #history = new History({
@@ -55,7 +55,7 @@ export class ShownProcessor extends FakeProcessor {
     for (const lane of this.lanes.assigned) this.setLane(lane, this.lane());
   }
 
-  /** A lane with all its inputs; those of a command type with the change given. */
+  /** A lane with all its inputs; `change` applies to those of command types. */
   lane(changes: Partial<Record<CommandType, Partial<InputStatus>>> = {}, change: Partial<LaneStatus> = {}): LaneStatus {
     const commands = COMMAND_TYPES.map((type) =>
       inputStatus({ topic: TOPICS.commands[type], name: type, position: END, ...changes[type] }),
@@ -67,7 +67,7 @@ export class ShownProcessor extends FakeProcessor {
     return laneStatus({ openedMs: this.nowMs - 60_000, inputs: [...commands, ...others], ...change });
   }
 
-  /** What the ledger has of a result UNKNOWN, of whichever lane. */
+  /** Adds an UNKNOWN result to the ledger, in any lane. */
   unknown(command: CommandType, key: string, lane: number, ageMs: number): void {
     const completedMs = this.nowMs - ageMs;
     const lanes = Array.from({ length: LANES }, (_, number): LedgerLaneStatus => {
@@ -79,7 +79,7 @@ export class ShownProcessor extends FakeProcessor {
     this.ledger = { ...this.ledger, lanes, oldestUnknown };
   }
 
-  /** Who has taken which lanes, by the ledger. */
+  /** Sets which process owns which lanes in the ledger. */
   owners(owners: readonly { processId: string; lanes: readonly number[]; atMs: number }[]): void {
     const lanes = Array.from({ length: LANES }, (_, lane): LedgerLaneStatus => {
       const found = owners.find((owner) => owner.lanes.includes(lane));
@@ -120,7 +120,7 @@ export class ShownProcessor extends FakeProcessor {
     this.openLetters = [...others, { reason, count: (known?.count ?? 0) + 1, lastAt }];
   }
 
-  /** Lives on for some samples, doing something in each interval. */
+  /** Runs for some samples, doing something in each interval. */
   async live(samples: number, each: (index: number) => void = () => undefined): Promise<void> {
     for (let index = 0; index < samples; index += 1) {
       this.nowMs += SAMPLE_INTERVAL_MS;
@@ -130,9 +130,9 @@ export class ShownProcessor extends FakeProcessor {
     }
   }
 
-  /** Kafka's group has these beside this one. */
+  /** Sets the other members of Kafka's group. */
   groupWith(...others: readonly { readonly processor: ShownProcessor; readonly lanes: readonly number[] }[]): void {
-    // What Kafka said is taken for two seconds.
+    // Kafka's last answer counts for two seconds.
     this.nowMs += 2_500;
     const memberOf = (processor: ShownProcessor, lanes: readonly number[]) => ({
       process: processName(processor.lanes.processId),
@@ -146,7 +146,7 @@ export class ShownProcessor extends FakeProcessor {
     ];
   }
 
-  /** @returns the page's address */
+  /** @returns the page's URL */
   async serve(authToken: string | null = null, port = 0): Promise<string> {
     const group = new GroupWatch({
       readState: () => this.#reader.read(),
@@ -154,7 +154,7 @@ export class ShownProcessor extends FakeProcessor {
       events: () => this.timeline.events(),
       ask: askMember,
       authToken,
-      // Pauses between two questions pass, whatever time it is.
+      // Pauses between requests pass in real time, whatever the test's clock says.
       clock: { nowMs: () => this.nowMs, monotonicMs: () => performance.now() },
       onError: (error) => this.errors.push(error),
     });

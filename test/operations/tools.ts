@@ -9,11 +9,11 @@ const run = promisify(execFile);
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The slowest takes seconds, on a busy machine too. */
+/** The slowest takes seconds, even on a busy machine. */
 const TOOL_MS_MAX = 60_000;
 const OUTPUT_BYTES_MAX = 32 * 1024 * 1024;
 
-/** TEST_HELM=helm3, as the matrix and test:cluster have it: the older Helm. */
+/** The matrix and test:cluster set TEST_HELM=helm3: the older Helm. */
 const HELM = process.env['TEST_HELM'] === 'helm3' ? 'helm3' : 'helm';
 
 export interface ToolEnd {
@@ -24,7 +24,7 @@ export interface ToolEnd {
   readonly text: string;
 }
 
-/** Runs a tool from the root of the repository; a failure is an answer. */
+/** Runs a tool from the root of the repository; a failure is returned, not thrown. */
 export async function runTool(
   name: Exclude<ToolName, 'kubernetesSchemas'>,
   parameters: readonly string[],
@@ -35,7 +35,7 @@ export async function runTool(
     timeout: TOOL_MS_MAX,
     maxBuffer: OUTPUT_BYTES_MAX,
   });
-  // A tool may end without having read it: its exit code says whether that was right.
+  // A tool may exit without reading its input; the exit code says whether that was right.
   pending.child.stdin?.on('error', () => undefined).end(input);
   try {
     const { stdout, stderr } = await pending;

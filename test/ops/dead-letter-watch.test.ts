@@ -1,4 +1,4 @@
-/** Which dead letters are open, by what lies on their topic. The brokers' part is in packages/cli/test/dead-letters.test.ts. */
+/** Which dead letters are open, judged by their topic's records. packages/cli/test/dead-letters.test.ts tests it with brokers. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -29,7 +29,7 @@ const note = (offset: number, of: number, reason: string): TailedRecord =>
 const fromBeginning = (): bigint => 0n;
 
 describe('open dead letters', () => {
-  test('are messages, by reason, with the last of each; notes are none', () => {
+  test('are counted by reason, with the last of each; notes do not count', () => {
     const letters = watch();
     letters.apply(0, [letter(1), letter(3), letter(5, 'NO_KEY'), note(7, 9, HANDLED.redriven)], 9n);
     expect(letters.open(fromBeginning)).toEqual([
@@ -38,20 +38,20 @@ describe('open dead letters', () => {
     ]);
   });
 
-  test.each(Object.values(HANDLED))('are not those %s, on their own partition alone', (reason) => {
+  test.each(Object.values(HANDLED))('do not include those %s, which apply to their own partition only', (reason) => {
     const letters = watch();
     letters.apply(0, [letter(1), note(3, 1, reason)], 5n);
     letters.apply(1, [letter(1)], 2n);
     expect(letters.open(fromBeginning)).toMatchObject([{ reason: 'UNREADABLE', count: 1 }]);
   });
 
-  test('are neither refused decisions nor what retention took', () => {
+  test('include neither refused decisions nor what retention removed', () => {
     const letters = watch();
     letters.apply(0, [letter(1), letter(4), letter(5, 'REFUSED_DECISION')], 6n);
     expect(letters.open(() => 4n)).toMatchObject([{ reason: 'UNREADABLE', count: 1 }]);
   });
 
-  test('are known once all partitions were read to the end that they had, and no more while they cannot be read', async () => {
+  test('are known once every partition is read to its end, and unknown again while reading fails', async () => {
     vi.spyOn(TopicTail.prototype, 'start').mockResolvedValueOnce().mockRejectedValueOnce(new Error('no right to read'));
     vi.spyOn(TopicTail.prototype, 'stop').mockResolvedValue();
     const letters = watch(

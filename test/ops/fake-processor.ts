@@ -1,4 +1,4 @@
-/** What the lanes and the payment API tell of themselves, as plain data that a test changes. */
+/** The state of lanes and payment API as plain data that a test can change. */
 import type { PaymentApiSnapshot } from '../../src/api/payment-api.ts';
 import type { InputStatus, LaneSetStatus, LaneStatus } from '../../src/lanes/lane-status.ts';
 import type { CommandView } from '../../src/store/command-view.ts';
@@ -21,7 +21,7 @@ export const SECRET_KEY = 'order-of-jane-doe-4711';
 
 type Changeable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
-/** Of a message without a key. */
+/** A message without a key. */
 export const A_LETTER = {
   topic: 't',
   partition: 0,
@@ -49,9 +49,9 @@ export class FakeProcessor {
     callsRunning: 0,
     keysRemembered: 0,
   };
-  /** Of all lanes, as the ledger has it. */
+  /** All lanes, according to the ledger. */
   ledger: Changeable<LedgerStatus> = { lanes: [], oldestUnknown: [], restore: null, disk: null };
-  /** Commands that the ledger has, by key, all of lane 0. */
+  /** Commands in the ledger, by key, all in lane 0. */
   readonly commands = new Map<string, Entry>();
   members: () => Promise<GroupProcess[]> = async () => [];
   highWatermarks: (topic: string) => Promise<Map<number, bigint>> = async () => new Map();
@@ -67,20 +67,20 @@ export class FakeProcessor {
   readonly activity: Activity;
   readonly clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
 
-  /** @param startedMs when the process began */
+  /** @param startedMs when the process started */
   constructor(startedMs = Date.parse('2026-03-01T12:00:00Z')) {
     this.nowMs = startedMs;
     this.activity = new Activity(createMetrics(), () => this.nowMs);
   }
 
-  /** As the routes want it. */
+  /** For the routes. */
   command(key: string): CommandView {
     const known = this.commands.get(key);
     if (known === undefined) return { kind: 'unknown', lane: 0, nextOffset: 7n };
     return { kind: 'known', lane: 0, entry: known, owner: null };
   }
 
-  /** As StateReader wants it. */
+  /** For `StateReader`. */
   sources() {
     return {
       lanes: {

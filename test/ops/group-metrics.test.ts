@@ -1,4 +1,4 @@
-/** What processes of one group tell of the ledger and of what goes wrong with lanes, in real runs. The tests follow each other. */
+/** What processes of one group report about the ledger and about trouble with lanes, in real runs. The tests run in order. */
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { decodeOwner, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
@@ -9,17 +9,17 @@ import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
 
-// Without keys that the service honours, a lost answer is UNKNOWN.
+// If the service honours no keys, a lost answer becomes UNKNOWN.
 const stack = useStack({
   name: 'group-metrics',
   sandbox: { honourKeys: [] },
   settings: { API_IDEMPOTENT_OPERATIONS: '' },
 });
 
-/** The one that runs after the restart. */
+/** The process that runs after the restart. */
 let processor: RunningProcessor;
 
-/** The sum of the series of a metric that have the label pairs. */
+/** The sum of a metric's series with these labels. */
 async function valueOf(processor: RunningProcessor, name: string, labels = ''): Promise<number> {
   const lines = (await processor.metrics()).split('\n');
   const found = lines.filter(
@@ -40,7 +40,7 @@ async function allLanesOpen(...processors: RunningProcessor[]): Promise<void> {
   await eventually(open, (sum) => sum === LANES, 'all lanes to be open');
 }
 
-test('UNKNOWN is counted by the owner of the lane alone, shown by all, kept over a restart, and gone when decided', async () => {
+test('UNKNOWN is counted only by the lane owner, shown by all, survives a restart, and is gone once decided', async () => {
   const first = await stack().startProcessor();
   await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'unclear', count: 1 });
   await stack().publisher.publish('transfer-in', 'unclear', transferInOf('unclear'));
@@ -70,7 +70,7 @@ test('UNKNOWN is counted by the owner of the lane alone, shown by all, kept over
   expect((await stateOf(processor)).unknownResults).toMatchObject({ waiting: 0, oldestSeconds: null, listed: [] });
 });
 
-/** Of the lane's present owner. */
+/** From the lane's current owner. */
 async function transactionalIdOf(lane: number): Promise<string> {
   const owners = (await stack().readLedger()).filter(
     ({ key, partition, value }) => partition === lane && key?.toString() === OWNER_KEY && value !== null,
@@ -80,7 +80,7 @@ async function transactionalIdOf(lane: number): Promise<string> {
   return decodeOwner(last).transactionalId;
 }
 
-test('lanes whose process is fenced are counted as lost, and acquired again', async () => {
+test('lanes of a fenced process count as lost, and are acquired again', async () => {
   const intruder = stack().kafka.producer({
     transactionalId: await transactionalIdOf(1),
     idempotent: true,
@@ -103,7 +103,7 @@ test('lanes whose process is fenced are counted as lost, and acquired again', as
   }
 });
 
-test('commands behind a transaction that their publisher leaves open are told, though in no lag', async () => {
+test("commands behind a publisher's open transaction are shown, though no lag counts them", async () => {
   const publisher = stack().kafka.producer({
     transactionalId: `publisher-${randomUUID()}`,
     idempotent: true,

@@ -32,7 +32,7 @@ function call(durationMs: number, outcomeKind = 'accepted') {
 }
 
 describe('the history', () => {
-  it('keeps a quarter of an hour, whatever time passes', async () => {
+  it('keeps 15 minutes, however long it runs', async () => {
     const processor = new Remembering();
     for (let index = 0; index < 200; index += 1) await processor.sampleAfterMs(5_000);
     const samples = processor.history.samples();
@@ -58,7 +58,7 @@ describe('the history', () => {
     expect(second).toMatchObject({ resultsAccepted: 0, calls: 0, command95Seconds: null, intervalSeconds: 5 });
   });
 
-  it('dates a sample when it is made, however long its figures took: another member has asked meanwhile', async () => {
+  it('dates a sample when it is complete, because another member may ask meanwhile', async () => {
     const processor = new Remembering();
     const startedMs = processor.nowMs;
     processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 3n })] }));
@@ -70,7 +70,7 @@ describe('the history', () => {
     expect(Date.parse(processor.history.samples()[0]!.at)).toBe(startedMs + 5_400);
   });
 
-  it('tells percentiles that are at most a tenth too high', async () => {
+  it('gives percentiles that are at most a tenth too high', async () => {
     const processor = new Remembering();
     for (let ms = 1n; ms <= 1_000n; ms += 1n) {
       processor.activity.reports.resulted(0, result({ commandTimestamp: 0n, completedAt: ms }));
@@ -81,7 +81,7 @@ describe('the history', () => {
     expect(command95Seconds).toBeLessThanOrEqual(0.95 * 1.1);
   });
 
-  it('says that lag is not known where it is not', async () => {
+  it('says when lag is unknown', async () => {
     const processor = new Remembering();
     processor.ends = () => Promise.reject(new Error('no broker'));
     processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 3n })] }));
@@ -91,7 +91,7 @@ describe('the history', () => {
 });
 
 describe('the activity', () => {
-  it('hands every report on to the metrics', async () => {
+  it('passes every report on to the metrics', async () => {
     const processor = new FakeProcessor();
     const metrics = createMetrics();
     const activity = new Activity(metrics, () => processor.nowMs);

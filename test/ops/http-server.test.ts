@@ -47,7 +47,7 @@ function routesOf(processor: FakeProcessor): Route[] {
 }
 
 describe('health over HTTP', () => {
-  it('answers live whatever the lanes and the service do', async () => {
+  it('is live in any state of lanes and service', async () => {
     const processor = new FakeProcessor();
     processor.lanes.assigned = null;
     processor.api.state = { kind: 'held', reason: 'down', setting: null, sinceMs: 0 };
@@ -71,7 +71,7 @@ describe('one command over HTTP', () => {
   const ask = (url: string, headers: Record<string, string>): Promise<Response> =>
     fetch(`${url}/api/command`, { headers });
 
-  it('wants the token, and the key in a header', async () => {
+  it('requires the token, and the key in a header', async () => {
     const url = await serve(routesOf(new FakeProcessor()), TOKEN);
     const authorization = `Bearer ${TOKEN}`;
     expect((await ask(url, { 'command-key': 'order-1' })).status).toBe(401);
@@ -89,7 +89,7 @@ describe('one command over HTTP', () => {
     ]);
   });
 
-  it('tells phase, calls and doubt, and neither the key nor fields nor accounts', async () => {
+  it('shows phase, calls and doubt, but not the key, fields or accounts', async () => {
     const processor = new FakeProcessor();
     const { nowMs } = processor;
     const reason = 'no answer for "accountId": "ACCOUNT-OF-JANE" of jane@example.org';
@@ -116,7 +116,7 @@ describe('one command over HTTP', () => {
 });
 
 describe('metrics and state over HTTP', () => {
-  it('want the token when one is set', async () => {
+  it('require the token when one is set', async () => {
     const url = await serve(routesOf(new FakeProcessor()), TOKEN);
     for (const path of ['/metrics', '/api/state']) {
       const without = await fetch(`${url}${path}`);
@@ -129,7 +129,7 @@ describe('metrics and state over HTTP', () => {
     }
   });
 
-  it('show lanes, lag, unfinished commands and the service, and neither keys nor fields', async () => {
+  it('show lanes, lag, unfinished commands and the service, but not keys or fields', async () => {
     const processor = new FakeProcessor();
     const { nowMs } = processor;
     const intent = { state: 'INTENT', attemptId: 'a', processId: 'p', atMs: nowMs, timeoutMs: 10 } as const;
@@ -175,7 +175,7 @@ describe('metrics and state over HTTP', () => {
     expect(served).not.toContain('JANE');
   });
 
-  it('are served from what is known while Kafka hangs', async () => {
+  it('show the last known values while Kafka hangs', async () => {
     const processor = new FakeProcessor();
     processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 2n })] }));
     processor.ends = async () => new Map([[0, { low: 0n, high: 5n }]]);
@@ -190,7 +190,7 @@ describe('metrics and state over HTTP', () => {
 });
 
 describe('the HTTP server', () => {
-  it('answers unknown paths 404 and wrong methods 405 with Allow, in JSON', async () => {
+  it('answers unknown paths with 404 and wrong methods with 405 and Allow, in JSON', async () => {
     const url = await serve(routesOf(new FakeProcessor()));
     const unknown = await fetch(`${url}/nothing`);
     expect(unknown.status).toBe(404);
@@ -207,7 +207,7 @@ describe('the HTTP server', () => {
     expect([head.status, await head.text()]).toEqual([200, '']);
   });
 
-  it('refuses bodies and headers that are too large', async () => {
+  it('refuses bodies, and headers that are too large', async () => {
     const url = await serve(routesOf(new FakeProcessor()));
     const withBody = await exchange(url, 'GET /health/live HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello');
     expect(withBody).toMatch(/^HTTP\/1\.1 413 /);
@@ -215,7 +215,7 @@ describe('the HTTP server', () => {
     expect(large).toMatch(/^HTTP\/1\.1 431 /);
   });
 
-  it('answers 500 without the error when a route throws, and reports it', async () => {
+  it('answers 500 without the error when a route throws, and reports the error', async () => {
     const errors: unknown[] = [];
     const broken: Route = {
       path: '/broken',
@@ -237,7 +237,7 @@ describe('the HTTP server', () => {
     await second.stop();
   });
 
-  it('answers probes while somebody holds more silent connections open than there may be', async () => {
+  it('answers probes while a client holds more idle connections open than the limit', async () => {
     const url = await serve(routesOf(new FakeProcessor()));
     const port = Number(new URL(url).port);
     const silent = Array.from({ length: 250 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
@@ -251,7 +251,7 @@ describe('the HTTP server', () => {
     expect(statuses).toEqual([200, 200, 200, 200, 200]);
   });
 
-  it('stops though a request is never answered and a connection is idle', async () => {
+  it('stops despite an idle connection and a request that is never answered', async () => {
     const hanging: Route = { path: '/hanging', isProtected: false, answer: () => new Promise(() => undefined) };
     const url = await serve([hanging]);
     const idle = connect(Number(new URL(url).port), '127.0.0.1');
@@ -268,7 +268,7 @@ describe('the HTTP server', () => {
   });
 });
 
-/** Sends bytes and reads all that comes back until the server ends. */
+/** Sends bytes and reads everything until the server closes the connection. */
 async function exchange(url: string, request: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   socket.on('error', () => undefined);

@@ -1,4 +1,4 @@
-/** What kafkajs logs is passed on with its reason, and none of it as an error: it tries again by itself. */
+/** kafkajs's log lines are passed on with their reason, never as errors, because kafkajs retries by itself. */
 import kafkajs, { type LogEntry, type logLevel as KafkaLogLevel } from 'kafkajs';
 import { expect, test } from 'vitest';
 import { kafkaLogEvent } from 'payment-processor-contract/kafka/kafka-log';
@@ -30,7 +30,7 @@ test.each([
   });
 });
 
-test('with the text of an error, cut to what a line may hold', () => {
+test("with an error's text, cut to the limit of a line", () => {
   const { fields } = kafkaLogEvent(entry(logLevel.ERROR, 'x', new Error('y'.repeat(9_000))), 'a client');
   expect(fields['problem']).toBe('y'.repeat(500));
 });

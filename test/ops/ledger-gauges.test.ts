@@ -1,4 +1,4 @@
-/** Gauges that follow from the ledger, from lanes that stand still and from transactions of others that stay open. */
+/** Gauges for the ledger, for stalled lanes and for other producers' open transactions. */
 import { describe, expect, it } from 'vitest';
 import type { LedgerLaneStatus } from '../../src/store/ledger-view.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
@@ -13,8 +13,8 @@ function ledgerLane(lane: number, change: Partial<LedgerLaneStatus> = {}): Ledge
   return { lane, owner: null, nextOffset: 0n, unknown: [], holds: {}, ...change };
 }
 
-describe('results UNKNOWN', () => {
-  it('are counted for the lanes of this process, and shown for all of them', async () => {
+describe('UNKNOWN results', () => {
+  it('are counted for the lanes of this process, and shown for all lanes', async () => {
     const processor = new FakeProcessor();
     const { nowMs } = processor;
     const unknown = (count: number, oldestMs: number) => [{ command: 'transfer-in' as const, count, oldestMs }];
@@ -42,7 +42,7 @@ describe('results UNKNOWN', () => {
 });
 
 describe('the ledger', () => {
-  it('is behind by what lies between its ends and what was read, all lanes', async () => {
+  it('is behind by the records between its end and what was read, all lanes', async () => {
     const processor = new FakeProcessor();
     processor.ledger.lanes = [ledgerLane(0, { nextOffset: 90n }), ledgerLane(1, { nextOffset: 100n })];
     processor.ends = async () => new Map([0, 1].map((lane) => [lane, { low: 0n, high: 100n }]));
@@ -52,7 +52,7 @@ describe('the ledger', () => {
     expect(text).toContain('payments_ledger_restore_seconds 12.5\n');
   });
 
-  it('is told with the room on its disk, and with none before the store is open', async () => {
+  it('is shown with its disk space, and without any before the store is open', async () => {
     const processor = new FakeProcessor();
     expect(await textOf(processor)).not.toMatch(/^payments_state_disk_bytes\{/m);
     processor.ledger.disk = { freeBytes: 3e9, usedBytes: 7e9, storeBytes: 1e9 };
@@ -62,7 +62,7 @@ describe('the ledger', () => {
     expect(text).toContain('payments_store_bytes 1000000000\n');
   });
 
-  it('is not said to be read while nobody knows where it ends', async () => {
+  it('does not count as read while its end is unknown', async () => {
     const processor = new FakeProcessor();
     processor.ledger.lanes = [ledgerLane(0, { nextOffset: 90n })];
     processor.ends = () => Promise.reject(new Error('no broker'));
@@ -76,7 +76,7 @@ describe('a lane that commits nothing', () => {
     return /^payments_lane_uncommitted_seconds\{lane="0"\} (.+)$/m.exec(text)?.[1];
   }
 
-  it('is told by the time that its transaction takes', async () => {
+  it('is shown by the age of its transaction', async () => {
     const processor = new FakeProcessor();
     const reader = new StateReader(processor.sources());
     processor.setLane(0, laneStatus({ isIdle: true, committedMs: processor.nowMs - 3_600_000 }));
@@ -91,7 +91,7 @@ describe('a lane that commits nothing', () => {
     expect(await secondsOf(processor, reader)).toBeUndefined();
   });
 
-  it('is told by messages that nothing keeps it from admitting, not by those that have to wait', async () => {
+  it('is shown by messages that it could admit, not by those that must wait', async () => {
     const processor = new FakeProcessor();
     const reader = new StateReader(processor.sources());
     processor.ends = async () => new Map([[0, { low: 0n, high: 8n }]]);
@@ -109,8 +109,8 @@ describe('a lane that commits nothing', () => {
   });
 });
 
-describe('messages behind a transaction of their publisher that stays open', () => {
-  it('are told with the time for which readers have not got past it', async () => {
+describe("messages behind a publisher's open transaction", () => {
+  it('are counted, with how long readers have been blocked', async () => {
     const processor = new FakeProcessor();
     const reader = new StateReader(processor.sources());
     const metrics = createMetrics();
@@ -141,8 +141,8 @@ describe('messages behind a transaction of their publisher that stays open', () 
   });
 });
 
-describe('a transaction in the ledger that nobody has ended', () => {
-  it('is told once it lasts longer than any of our own, until readers get past it', async () => {
+describe('a hanging transaction in the ledger', () => {
+  it('is shown once it lasts longer than any of our own can, until readers get past it', async () => {
     const processor = new FakeProcessor();
     const reader = new StateReader(processor.sources());
     const metrics = createMetrics();
@@ -167,7 +167,7 @@ describe('a transaction in the ledger that nobody has ended', () => {
 });
 
 describe('the processes of the group', () => {
-  it('are told with the lanes that they were given, and that they took by the ledger', async () => {
+  it('are listed with the lanes that the group assigned and those that the ledger says they own', async () => {
     const processor = new FakeProcessor();
     processor.lanes.processId = 'aaaaaaaa-0000';
     const owner = (processId: string, atMs: number) => ({
@@ -215,7 +215,7 @@ describe('the processes of the group', () => {
     ]);
   });
 
-  it('are not told to be gone while Kafka has not said who is there', async () => {
+  it('do not count as gone while Kafka has not said who is in the group', async () => {
     const processor = new FakeProcessor();
     processor.members = () => Promise.reject(new Error('not allowed'));
     processor.ledger.lanes = [

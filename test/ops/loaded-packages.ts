@@ -1,4 +1,4 @@
-/** Loaded into a processor before its own code (`node --import`): tells by a line which packages of OpenTelemetry it loads. */
+/** Loaded before a processor's own code (`node --import`): prints which OpenTelemetry packages the processor loads. */
 import { registerHooks } from 'node:module';
 
 const told = new Set<string>();

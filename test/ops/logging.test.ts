@@ -14,7 +14,7 @@ const SETTINGS: LogSettings = {
 };
 const BASIC = Buffer.from(`${SETTINGS.API_TOKEN_ID}:${SETTINGS.API_CLIENT_SECRET}`).toString('base64');
 
-/** What no line may hold, in any encoding. */
+/** What no line may contain, in any encoding. */
 const PLANTED = [
   SETTINGS.API_TOKEN_ID,
   SETTINGS.API_CLIENT_SECRET,
@@ -82,7 +82,7 @@ describe('the log', () => {
     expect(line['time']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  it('holds no secret of an error, of its causes, messages or fields, however it is logged', () => {
+  it('contains no secret from an error, its causes, messages or fields, however it is logged', () => {
     const lines: string[] = [];
     const log = logInto(lines);
     const error = plantedError();
@@ -95,7 +95,7 @@ describe('the log', () => {
     expectNothingPlanted(lines);
   });
 
-  it('shows the chain of causes with names, codes and places', () => {
+  it('shows the chain of causes with names, codes and stack frames', () => {
     const lines: string[] = [];
     logInto(lines).error({ event: 'own-failure', err: plantedError() });
     const { err } = JSON.parse(lines[0]!) as { err: Record<string, unknown> };
@@ -106,7 +106,7 @@ describe('the log', () => {
     expect(err['stack']).toEqual(expect.arrayContaining([expect.stringContaining('logging.test.ts')]));
   });
 
-  it('holds no value of a field that may be sensitive, at any depth', () => {
+  it('contains no value of a possibly sensitive field, at any depth', () => {
     const lines: string[] = [];
     const log = logInto(lines);
     log.info({
@@ -124,7 +124,7 @@ describe('the log', () => {
     expect(lines[2]).toContain('"deadline":5');
   });
 
-  it('holds no secret in texts and messages', () => {
+  it('contains no secret in texts and messages', () => {
     const lines: string[] = [];
     const log = logInto(lines);
     log.warn(`kafka-password and jane@example.org and Bearer http-auth-token`);
@@ -133,7 +133,7 @@ describe('the log', () => {
     expectNothingPlanted(lines);
   });
 
-  it('holds no part of a secret that a long text is cut in', () => {
+  it('contains no part of a secret at the cut of a long text', () => {
     const lines: string[] = [];
     const log = logInto(lines);
     for (let length = 480; length < 505; length += 1) log.warn(`${'x'.repeat(length)} http-auth-token and more`);
@@ -141,7 +141,7 @@ describe('the log', () => {
     expect(lines.at(-1)).toContain('[cut]');
   });
 
-  it('survives circles and fields without end', () => {
+  it('survives circular references and endless fields', () => {
     const lines: string[] = [];
     const circle: Record<string, unknown> = { name: 'circle' };
     circle['again'] = circle;
@@ -152,7 +152,7 @@ describe('the log', () => {
     JSON.parse(lines[0]!);
   });
 
-  it('keeps offsets and reasons of our own readable', () => {
+  it('keeps our own offsets and reasons readable', () => {
     const lines: string[] = [];
     logInto(lines).error({
       event: 'lane-stopped',

@@ -10,7 +10,7 @@ async function textOf(processor: FakeProcessor, metrics = createMetrics()): Prom
   return metrics.text(await new StateReader(processor.sources()).read());
 }
 
-/** The value of each series of a metric, by its labels as they are written. */
+/** The value of each series of a metric, by its labels as written. */
 function seriesOf(text: string, name: string): Record<string, number> {
   const lines = text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
   return Object.fromEntries(
@@ -45,7 +45,7 @@ describe('the table of metrics', () => {
     }
   });
 
-  it('is what the text serves', async () => {
+  it('matches the text that is served', async () => {
     const text = await textOf(new FakeProcessor());
     for (const { name, type } of definitions) expect(text).toContain(`# TYPE ${name} ${type}\n`);
     expect(text).toContain('# TYPE nodejs_eventloop_lag_p99_seconds gauge');
@@ -106,7 +106,7 @@ describe('counters', () => {
     }
   });
 
-  it('leave what an operator decides hours later out of the durations, and count it as a later revision', async () => {
+  it("leave an operator's later decision out of the durations, and count it as a later revision", async () => {
     const metrics = createMetrics();
     metrics.reports.resulted(0, result({ outcome: 'UNKNOWN' }));
     metrics.reports.resulted(0, result({ outcome: 'EXPIRED', completedAt: 9_000_000n, revision: 2 }));
@@ -119,7 +119,7 @@ describe('counters', () => {
     expect(text).toContain('payments_command_duration_seconds_sum{command="transfer-in"} 0.8\n');
   });
 
-  it('keep the number of series bounded, whatever is reported', async () => {
+  it('have a bounded number of series, whatever is reported', async () => {
     const metrics = createMetrics();
     for (let index = 0; index < 50; index += 1) {
       metrics.reports.resulted(0, result({ commandType: `type-${index}`, outcome: `outcome-${index}` }));
@@ -140,7 +140,7 @@ describe('counters', () => {
 });
 
 describe('gauges', () => {
-  it('tell lag by cause, and the causes add up to the lag', async () => {
+  it('show lag by cause, and the causes add up to the lag', async () => {
     const processor = new FakeProcessor();
     processor.lanes.lanes = new Map([
       [
@@ -168,7 +168,7 @@ describe('gauges', () => {
     expect(seriesOf(text, 'payments_lanes')).toMatchObject({ '{stage="open"}': 3, '{stage="stopped"}': 1 });
   });
 
-  it('let the age of lag grow that nothing is fetched of, and keep the position of a lane that closed', async () => {
+  it('age lag of which nothing is fetched, and keep the position of a closed lane', async () => {
     const processor = new FakeProcessor();
     const metrics = createMetrics();
     const reader = new StateReader(processor.sources());
@@ -183,7 +183,7 @@ describe('gauges', () => {
     expect(text).toContain('payments_oldest_unanswered_seconds{command="transfer-in"} 7\n');
   });
 
-  it('forget lanes that went to another process', async () => {
+  it('drop lanes that moved to another process', async () => {
     const processor = new FakeProcessor();
     const metrics = createMetrics();
     const reader = new StateReader(processor.sources());
@@ -194,7 +194,7 @@ describe('gauges', () => {
     expect(seriesOf(await metrics.text(await reader.read()), 'payments_lag_messages')).toEqual({});
   });
 
-  it('tell unfinished commands by state, and the oldest wherever it is', async () => {
+  it('show unfinished commands by state, and the oldest in Kafka or the ledger', async () => {
     const processor = new FakeProcessor();
     const { nowMs } = processor;
     processor.setLane(
@@ -244,7 +244,7 @@ describe('asking for the ends of topics', () => {
     expect(processor.endsAsked).toBe(2 * askedAtFirst);
   });
 
-  it('that fails leaves lag unknown at first, then as last known', async () => {
+  it('leaves lag unknown if it fails at first, and as last known if it fails later', async () => {
     const processor = new FakeProcessor();
     const metrics = createMetrics();
     const reader = new StateReader(processor.sources());

@@ -22,7 +22,7 @@ function oldest(entries: readonly Entry[], states: Parameters<typeof oldestUnans
   return (command: CommandType) => [oldestUnansweredSeconds[command], oldestNotHeldSeconds[command]];
 }
 
-test('without a hold both ages are those of the oldest, in Kafka or in the ledger', () => {
+test('without a hold both ages are those of the oldest command, in Kafka or in the ledger', () => {
   const of = oldest(
     [entryAt('transfer-in'), doneWith(entryAt('reject-transaction'), 'ACCEPTED')],
     [
@@ -36,7 +36,7 @@ test('without a hold both ages are those of the oldest, in Kafka or in the ledge
   expect(of('reject-transaction')).toEqual([null, null]);
 });
 
-test('what an operator holds is left out, in its lanes and of its types alone', () => {
+test('a hold leaves out only its own types, and only in its lanes', () => {
   const states = [
     waiting(0, 'transfer-in', 200, 'lane-not-open'),
     waiting(1, 'transfer-in', 70, 'breaker'),
@@ -45,11 +45,11 @@ test('what an operator holds is left out, in its lanes and of its types alone', 
   const of = oldest([entryAt('transfer-in'), entryAt('create-quote')], states, ['transfer-in']);
   expect(of('transfer-in')).toEqual([200, 70]);
   expect(of('create-quote')).toEqual([100, 100]);
-  // The lane knows better than the list.
+  // The lane's own cause overrides the list of holds.
   expect(of('reject-transaction')).toEqual([80, null]);
 });
 
-test('a quote that leads to an execution is held with it; one that does not, and doubt, are not', () => {
+test('a quote is held with its execution; a quote without one, and a command in doubt, are not', () => {
   const immediate = { ...entryAt('create-quote'), immediate: true };
   expect(oldest([immediate], [], ['execute-quote'])('create-quote')).toEqual([100, null]);
   expect(oldest([entryAt('create-quote')], [], ['execute-quote'])('create-quote')).toEqual([100, 100]);

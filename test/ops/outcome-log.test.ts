@@ -1,4 +1,4 @@
-/** The log has a line for each command that somebody may ask about, without its key; none for those that went well. */
+/** The log has one line for each command that someone may ask about, without its key, and none for those that went well. */
 import pino from 'pino';
 import { expect, test } from 'vitest';
 import type { LaneReports } from '../../src/lanes/reports.ts';
@@ -15,7 +15,7 @@ function logged(tell: (reports: LaneReports) => void): { lines: Record<string, u
   return { lines, passedOn };
 }
 
-test('of what nobody can know and of what we failed on, by the hash of its key', () => {
+test('UNKNOWN and FAILED results, with the hash of the key', () => {
   const { lines, passedOn } = logged((reports) => {
     for (const outcome of ['ACCEPTED', 'REFUSED', 'INVALID', 'EXPIRED', 'UNKNOWN', 'FAILED'])
       reports.resulted(2, resultOf('jane-doe-17', { outcome }));
@@ -33,7 +33,7 @@ test('of what nobody can know and of what we failed on, by the hash of its key',
   expect(JSON.stringify(lines)).not.toContain('jane-doe');
 });
 
-test('of a dead letter, with its place, and of a batch where it ends', () => {
+test('a dead letter with its offset, and a whole batch with its last offset', () => {
   const letter = {
     reason: 'UNREADABLE_BATCH' as const,
     message: 'what was published',
@@ -53,7 +53,7 @@ test('of a dead letter, with its place, and of a batch where it ends', () => {
   expect(JSON.stringify(lines)).not.toContain('what was published');
 });
 
-test('of an operator’s decision, by the hash of its key', () => {
+test("an operator's decision, with the hash of the key", () => {
   const decision = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'ada', reason: 'asked' };
   const { lines } = logged((reports) => reports.decided(0, 'jane-doe-17', decision, true, 9n));
   expect(lines).toMatchObject([

@@ -1,4 +1,4 @@
-/** How much the log says where nothing is wrong: no line of commands that went well, and of a rolling restart no error. */
+/** How quiet the log is when nothing is wrong: no line for commands that went well, and no error in a rolling restart. */
 import { expect, test } from 'vitest';
 import { transferInOf } from '../support/commands.ts';
 import type { LogLine, RunningProcessor } from '../support/processor.ts';
@@ -8,12 +8,12 @@ import { useStack } from '../support/test-stack.ts';
 const COMMANDS = 1_000;
 const PAUSE_MS = 50;
 const GROUP_MS_MAX = 60_000;
-/** A start says where it listens and which lanes it opens, the others which they are left with, an end that it ends. */
+/** A starting process logs where it listens and which lanes it opens, the others which lanes they keep, a stopping one that it stops. */
 const LINES_OF_A_RESTART_MAX = 25;
 
 const stack = useStack({
   name: 'quiet-log',
-  // On a busy machine a short session might end, and a short timeout open the breaker, which is nothing ordinary.
+  // On a busy machine a short session may expire and a short timeout may open the breaker: neither is normal operation.
   settings: { KAFKA_SESSION_TIMEOUT_MS: '10000', API_TIMEOUT_MS: '10000', LOG_LEVEL: 'info' },
 });
 
@@ -28,13 +28,13 @@ function measured(lines: readonly string[]): string {
   return `${lines.length} lines, ${bytes} bytes`;
 }
 
-test('a thousand healthy commands write no line, and a rolling restart of two processes under load no error', async () => {
+test('a thousand healthy commands log nothing, and a rolling restart of two processes under load logs no error', async () => {
   const { journal, publisher } = stack();
   const old = [await stack().startProcessor(), await stack().startProcessor()] as const;
   await haveAllLanes(...old);
   const before = old.map(({ lines }) => lines.length);
 
-  // The registry is asked once, not by a thousand at a time.
+  // So that the registry is asked once, not a thousand times at once.
   await publisher.publish('transfer-in', 'first', transferInOf('first'));
   const keys = Array.from({ length: COMMANDS }, (_, index) => `quiet-${index}`);
   await Promise.all(keys.map((key) => publisher.publish('transfer-in', key, transferInOf(key))));
@@ -71,7 +71,7 @@ test('a thousand healthy commands write no line, and a rolling restart of two pr
   ];
   const parsed = lines.map((line) => JSON.parse(line) as LogLine & { level: string });
   expect(parsed.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
-  // A busy machine may have the Kafka client try something again; nothing else is worth a warning.
+  // On a busy machine the Kafka client may retry something; nothing else deserves a warning.
   const warnings = parsed.filter(({ event, level }) => level === 'warn' && event !== 'kafka-client');
   expect(warnings).toEqual([]);
   console.info(`${COMMANDS} healthy commands: ${measured(ofCommands)}`);

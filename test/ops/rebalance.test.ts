@@ -1,12 +1,12 @@
-/** Who ends while it joins the group leaves it: no lane waits for a member that is not there. */
+/** A process that stops while it joins the group leaves it, so that no lane waits for an absent member. */
 import { expect, test } from 'vitest';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 
-/** Who does not say that it leaves is a member until its session is over, or another timeout of the broker's. */
+/** A process that does not leave stays a member until its session or another of the broker's timeouts expires. */
 const SESSION_MS = 60_000;
-/** A member notices at its next heartbeat that another joins; until then the other's join is under way. */
+/** A member notices at its next heartbeat that another one joins; until then that join is under way. */
 const HEARTBEAT_MS = 6_000;
 const GROUP_MS_MAX = 30_000;
 
@@ -22,7 +22,7 @@ async function group(): Promise<{ state: string; members: number }> {
   return { state: groups[0]?.state ?? '', members: groups[0]?.members.length ?? 0 };
 }
 
-test('a process that is stopped while it joins leaves the group before it ends: nobody waits for it', async () => {
+test('a process that is stopped while it joins leaves the group before it exits: nothing waits for it', async () => {
   const stays = await stack().startProcessor(slowly);
   const joins = await stack().spawnProcessor(slowly);
   await expect

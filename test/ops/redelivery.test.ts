@@ -1,4 +1,4 @@
-/** Messages that a lane has had are counted and passed over, however much of a fetch they are. */
+/** A lane counts and skips messages that it already had, however large a part of a fetch they are. */
 import { expect, test } from 'vitest';
 import type { KafkaMessage } from 'kafkajs';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
@@ -15,7 +15,7 @@ function batch(firstOffset: number, lastOffset: number): FetchedBatch {
   };
 }
 
-test('a fetch that begins too early is taken from where the lane stands; one that ends too early is sought again', () => {
+test('of a fetch that begins too early, the lane takes the part from its position; after one that ends too early it seeks again', () => {
   const redelivered: number[] = [];
   const sought: bigint[] = [];
   const inbox = new Inbox({
@@ -35,7 +35,7 @@ test('a fetch that begins too early is taken from where the lane stands; one tha
   expect(inbox.status().held).toBe(15);
   expect(inbox.offer(batch(0, 9))).toBe('sought');
   expect(redelivered).toEqual([5, 10]);
-  // A gap is nothing that came again.
+  // A gap is not a redelivery.
   expect(inbox.offer(batch(30, 39))).toBe('sought');
   expect(redelivered).toEqual([5, 10]);
   expect(sought).toEqual([10n, 25n, 25n]);

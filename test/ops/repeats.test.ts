@@ -1,4 +1,4 @@
-/** What lasts is said at once and then once a minute, with how often it came; and not for more kinds than there is room for. */
+/** A lasting problem is logged at once and then once a minute, with a count, for a bounded number of kinds. */
 import { expect, test } from 'vitest';
 import { withoutRepeats, type KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 import { Repeats } from 'payment-processor-contract/repeats';
@@ -19,7 +19,7 @@ function logged(): { events: Event[]; log: KafkaLog; wait: (ms: number) => void 
   return { events, log, wait: (ms) => void (nowMs += ms) };
 }
 
-test('an hour in which no broker answers is said in one line a minute, whoever of the clients says it of whichever broker', () => {
+test('an hour without any broker is one line a minute, whichever client reports whichever broker', () => {
   const { events, log, wait } = logged();
   for (let second = 0; second < HOUR_S; second += 1) {
     for (let client = 0; client < CLIENTS; client += 1) {
@@ -33,7 +33,7 @@ test('an hour in which no broker answers is said in one line a minute, whoever o
   expect(events[1]?.fields).toMatchObject({ repeated: 60 * CLIENTS - 1 });
 });
 
-test('another problem is said at once, and what is for debugging always', () => {
+test('a different problem is logged at once, and debug lines always are', () => {
   const { events, log } = logged();
   for (const problem of ['one', 'another', 'one']) log({ level: 'warn', message: 'x', fields: { problem } });
   for (const problem of ['one', 'one']) log({ level: 'debug', message: 'x', fields: { problem } });
@@ -45,7 +45,7 @@ test('another problem is said at once, and what is for debugging always', () => 
   ]);
 });
 
-test('endless new kinds share one line a minute once there is no room for more, and those that are over make room', () => {
+test('once there is no room for more kinds, new ones share one line a minute; kinds that have ended make room', () => {
   let nowMs = 0;
   const repeats = new Repeats(() => nowMs);
   const said = (prefix: string): number =>

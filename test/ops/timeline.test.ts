@@ -23,7 +23,7 @@ class Told extends Timeline {
 }
 
 describe('the timeline of a process', () => {
-  it('tells which lanes came and went, and nothing where none did', () => {
+  it('notes lanes gained and lost, and nothing without a change', () => {
     const timeline = new Told();
     timeline.lanes();
     timeline.lanes(0, 1, 2, 5);
@@ -38,7 +38,7 @@ describe('the timeline of a process', () => {
     expect(laneRangesInWords([3, 1, 2])).toBe('lanes 1 to 3');
   });
 
-  it('tells what opens and closes a breaker and holds the service, once, and hands each line on', () => {
+  it('notes once when a breaker opens or closes or the service is held, and passes every line on', () => {
     const timeline = new Told();
     const logged: string[] = [];
     const log = timeline.withApiLog((_level, event) => void logged.push(event));
@@ -59,7 +59,7 @@ describe('the timeline of a process', () => {
     ]);
   });
 
-  it('tells decisions by the hash of the key, who decided, and whether it was carried out; not the reason', () => {
+  it('notes decisions with key hash, operator and whether they were carried out, but not the reason', () => {
     const timeline = new Told();
     const handed: unknown[] = [];
     const reports = timeline.withReports({
@@ -82,7 +82,7 @@ describe('the timeline of a process', () => {
     expect(JSON.stringify(timeline.events())).not.toMatch(new RegExp(`${SECRET_KEY}|Jane`));
   });
 
-  it('is bounded in number and in time, and numbers go on', () => {
+  it('is bounded in number and age, and keeps numbering', () => {
     const timeline = new Told();
     for (let index = 1; index <= EVENTS_MAX + 5; index += 1) timeline.note('lanes', `number ${index}`);
     expect(timeline.events()).toHaveLength(EVENTS_MAX);

@@ -1,4 +1,4 @@
-/** What the `OTEL_*` variables turn on, and what of them is passed over. */
+/** What the `OTEL_*` variables turn on, and which values are ignored. */
 import { describe, expect, test } from 'vitest';
 import { readTracingSettings } from '../../src/ops/tracing-settings.ts';
 
@@ -24,7 +24,7 @@ describe('tracing is on', () => {
   });
 });
 
-describe('tracing is off, without a word', () => {
+describe('tracing is off, and logs nothing', () => {
   test.each([
     ['unless asked for', {}],
     ['where the endpoint is empty', { OTEL_EXPORTER_OTLP_ENDPOINT: '' }],
@@ -64,7 +64,7 @@ test.each([
   expect(readTracingSettings(environment)).toMatchObject({ settings: { sampler }, problems: [] });
 });
 
-test('what cannot be used is told by name, takes its default, and is bounded', () => {
+test('an unusable value is reported by variable and falls back to its default; values are bounded', () => {
   const { problems, settings } = readTracingSettings({
     ...ENDPOINT,
     OTEL_TRACES_SAMPLER: 'traceidratio',

@@ -1,4 +1,4 @@
-/** Tracing by `OTEL_*`: the publisher's trace goes on through admission, call and result; payments never wait for it. */
+/** Tracing by `OTEL_*`: the publisher's trace continues through admission, call and result; payments never wait for it. */
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startHostileService } from '../support/hostile-service.ts';
@@ -12,7 +12,7 @@ const INTERNAL = 1;
 const CLIENT = 3;
 const PRODUCER = 4;
 const CONSUMER = 5;
-/** What a span may hold of a key. */
+/** All that a span may show of a key. */
 const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 16);
 
 const stack = useStack({ name: 'tracing' });
@@ -31,7 +31,7 @@ function publisherSpan(flags: '00' | '01' = '01'): { traceId: string; spanId: st
   return { traceId, spanId, traceparent: `00-${traceId}-${spanId}-${flags}` };
 }
 
-/** The admission's span and those below it, of a trace that is complete once its result is sent. */
+/** The admission's span and those under it; the trace is complete once its result is sent. */
 async function wholeTrace(
   receiver: SpanReceiver,
   isOfTrace: (span: ReceivedSpan) => boolean,
@@ -62,7 +62,7 @@ describe('of one processor with a collector', () => {
     await receiver.close();
   });
 
-  test('a command without a trace begins one of its own, with one root; each step of a quote is a span', async () => {
+  test('a command without a trace starts one with a single root; each step of a quote is a span', async () => {
     const command = { ...createQuoteOf('k-rootless'), immediatelyExecute: true };
     await stack().publisher.publish('create-quote', 'k-rootless', command);
     const { headers } = await stack().journal.result('k-rootless');
@@ -82,7 +82,7 @@ describe('of one processor with a collector', () => {
     expect(new Set(below.map(({ parentSpanId }) => parentSpanId))).toEqual(new Set([admission.spanId]));
   });
 
-  test('a lost answer, its look-up and what follows are spans of the trace; an unsampled command has none', async () => {
+  test('a lost answer, its look-up and what follows are spans of one trace; an unsampled command has none', async () => {
     const { publisher, journal, service } = stack();
     const quote = await service.createQuote('InternalAccount:looked-up-x');
     await service.addFaults({ kind: 'drop-after', operation: 'execute-quote', count: 1 });
@@ -119,7 +119,7 @@ describe('of one processor with a collector', () => {
     expect(receiver.bodies.join()).not.toContain('not a key');
   });
 
-  test("the publisher's trace goes on: admission below the publisher's span, call and result below the admission", async () => {
+  test("the publisher's trace continues: admission under the publisher's span, call and result under the admission", async () => {
     const { topics, publisher, journal } = stack();
     const { spanId, traceId, traceparent } = publisherSpan();
     await publisher.publish('transfer-in', 'k-traced', transferInOf('k-traced'), {
@@ -176,7 +176,7 @@ describe('of one processor with a collector', () => {
       },
     });
 
-    // A copy is admitted in the trace that it came with, and calls nobody.
+    // A copy is admitted in its own trace, and makes no call.
     const copy = publisherSpan();
     await publisher.publish('transfer-in', 'k-traced', transferInOf('k-traced'), { traceparent: copy.traceparent });
     const [copied] = await receiver.received((span) => span.traceId === copy.traceId, 1, 'of the copy');
@@ -193,7 +193,7 @@ describe('of a processor for each test', () => {
     await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
   });
 
-  test('a command whose process was killed during its call goes on in the same trace, below the same admission', async () => {
+  test('a command whose process is killed during its call continues in the same trace, under the same admission', async () => {
     const receiver = await receiverOf();
     const { publisher, service } = stack();
     await service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 20_000, at: 'after', count: 1 });
@@ -218,7 +218,7 @@ describe('of a processor for each test', () => {
     expect(new Set(receiver.ofTrace(traceId).map(({ service: of }) => of['service.instance.id'])).size).toBe(2);
   });
 
-  test('the payment service is told of no trace', async () => {
+  test('the payment service gets no trace headers', async () => {
     const receiver = await receiverOf();
     const refusal = '{"status":400,"code":"INVALID_INPUT","message":"no"}';
     const service = await startHostileService(({ method }) =>
@@ -247,7 +247,7 @@ describe('of a processor for each test', () => {
   /** Loads test/ops/loaded-packages.ts first. */
   const TELLS_PACKAGES = { NODE_OPTIONS: `--import ${new URL('loaded-packages.ts', import.meta.url).href}` };
 
-  test('without OTEL_* no SDK is loaded, and switched off nothing connects', async () => {
+  test('without OTEL_* the SDK is not loaded, and with tracing switched off nothing connects', async () => {
     const receiver = await receiverOf();
     const packagesWith = async (settings: Record<string, string>): Promise<unknown[]> => {
       const processor = await stack().spawnProcessor({ ...TELLS_PACKAGES, ...settings });
@@ -258,18 +258,18 @@ describe('of a processor for each test', () => {
       packagesWith({}),
       packagesWith({ ...tracingTo(receiver), OTEL_SDK_DISABLED: 'true' }),
     ]);
-    // The metrics library's own.
+    // The metrics library loads this one itself.
     expect(without).toEqual(['@opentelemetry/api']);
     expect(switchedOff).toEqual(without);
     expect(receiver.connections).toBe(0);
     expect(await packagesWith(tracingTo(receiver))).toContain('@opentelemetry/sdk-trace');
   });
 
-  test('a collector that never answers delays neither results nor the end, and what waits for it is bounded', async () => {
+  test('a collector that never answers delays neither results nor shutdown, and the queue is bounded', async () => {
     const receiver = await receiverOf('hangs');
     const processor = await stack().startProcessor({
       ...tracingTo(receiver),
-      // Longer than a test may wait for an orderly end.
+      // Longer than the test waits for an orderly shutdown.
       OTEL_EXPORTER_OTLP_TIMEOUT: '300000',
       OTEL_BSP_EXPORT_TIMEOUT: '120000',
       OTEL_BSP_MAX_QUEUE_SIZE: '10',
@@ -280,11 +280,11 @@ describe('of a processor for each test', () => {
     expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
     await receiver.until(() => receiver.held.length > 0, 'an export');
     expect(await processor.stop()).toEqual({ code: 0, signal: null });
-    // Of 60 spans: the batch under way and, at the end, what the queue held.
+    // Of 60 spans: the batch under way, and at shutdown the rest of the queue.
     expect(receiver.spans.length).toBeLessThanOrEqual(20);
   });
 
-  test('exports that fail are one line of the log, without a header, and payments go on; protobuf unless told', async () => {
+  test('failing exports are one log line without headers, and payments continue; protobuf by default', async () => {
     const receiver = await receiverOf('refuses');
     const processor = await stack().startProcessor({
       ...tracingTo(receiver),

@@ -1,4 +1,4 @@
-/** Members that ask each other over HTTP: real servers, of ours and of whoever else may listen at an address. */
+/** Members that ask each other over HTTP: real servers, our own and others that might listen at an address. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ afterEach(async () => {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Something that listens, and is no member of ours. */
+/** A server that is not a member. */
 async function stranger(handler: Handler): Promise<{ address: string; requests: IncomingMessage[] }> {
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
@@ -49,7 +49,7 @@ interface Member {
   readonly address: string;
 }
 
-/** A processor with all its endpoints. */
+/** A processor with all its HTTP endpoints. */
 async function member(processId: string, authToken: string | null = TOKEN): Promise<Member> {
   const processor = new FakeProcessor();
   processor.lanes.processId = processId;
@@ -87,8 +87,8 @@ async function reportOf(processId: string): Promise<string> {
   return JSON.stringify(memberReport({ state, samples: [], events: [] }, null));
 }
 
-describe('a member that is asked', () => {
-  it('tells of itself, with the key of the token for its address and without a token where none is set', async () => {
+describe('a member that another one asks', () => {
+  it('reports to a caller with the key for its address, or to any caller if no token is set', async () => {
     for (const authToken of [TOKEN, null]) {
       const { address, timeline } = await member('bbbbbbbb-2', authToken);
       timeline.note('lanes', 'was given lane 0; has lane 0');
@@ -100,7 +100,7 @@ describe('a member that is asked', () => {
     }
   });
 
-  it('tells what is young alone where it is asked for that', async () => {
+  it('reports only recent samples and events if asked to', async () => {
     const { address, processor, timeline } = await member('bbbbbbbb-2');
     timeline.note('lanes', 'before');
     processor.nowMs += 60_000;
@@ -111,7 +111,7 @@ describe('a member that is asked', () => {
     expect(odd.kind === 'report' && odd.report.events).toHaveLength(2);
   });
 
-  it('takes a key for its own address alone, and for nothing but its report', async () => {
+  it('accepts a key only for its own address, and only for its report', async () => {
     const { address } = await member('bbbbbbbb-2');
     const statusOf = async (path: string, token: string): Promise<number> =>
       (await fetch(`${address}${path}`, { headers: { authorization: `Bearer ${token}` } })).status;
@@ -159,20 +159,20 @@ describe('an address where something else listens', () => {
     expect(await ask(address)).toEqual({ kind: 'fault', fault });
   });
 
-  it('nobody: a fault', async () => {
+  it('no one listens: a fault', async () => {
     const { address } = await stranger(() => undefined);
     servers.splice(0).forEach((server) => 'close' in server && server.close());
     expect(await ask(address)).toEqual({ kind: 'fault', fault: 'unreachable' });
   });
 
-  it('another process of ours: its figures are not taken for those of the member', async () => {
+  it("another process of ours: its figures do not pass for the member's", async () => {
     const body = await reportOf('cccccccc-3');
     const { address } = await stranger((_request, response) => response.end(body));
     expect(await ask(address)).toEqual({ kind: 'fault', fault: 'another-process' });
     expect(await ask(address, { process: 'cccccccc' })).toMatchObject({ kind: 'report' });
   });
 
-  it('is never shown the token, and a redirect is followed nowhere', async () => {
+  it('never gets the token, and a redirect is not followed', async () => {
     const target = await stranger((_request, response) => response.end('{}'));
     const { address, requests } = await stranger((_request, response) =>
       response.writeHead(302, { location: target.address }).end(),
@@ -182,7 +182,7 @@ describe('an address where something else listens', () => {
     const [request] = requests;
     expect(JSON.stringify([request?.url, request?.rawHeaders])).not.toContain(TOKEN);
     expect([request?.method, request?.url]).toEqual(['GET', '/api/member']);
-    // What it was shown opens no other member.
+    // The key that it got opens no other member.
     const given = String(request?.headers.authorization);
     const ours = await member('bbbbbbbb-2');
     const answer = await fetch(`${ours.address}/api/member`, { headers: { authorization: given } });
@@ -191,9 +191,9 @@ describe('an address where something else listens', () => {
 });
 
 describe('the members of a group', () => {
-  /** Kafka's group, as the first of them sees it. */
+  /** Kafka's group, as the first member sees it. */
   function groupOf(first: Member, others: readonly { process: string; address: string | null }[]): void {
-    // What Kafka said is taken for two seconds.
+    // Kafka's last answer counts for two seconds.
     first.processor.nowMs += 2_500;
     first.processor.members = async () => [
       { process: 'aaaaaaaa', host: '10.0.0.7', lanes: [0], address: first.address },
@@ -201,7 +201,7 @@ describe('the members of a group', () => {
     ];
   }
 
-  it('are shown in time, one down, one slow, one that is noise, one that refuses, one without end, and one that is well', async () => {
+  it('are shown in time: one down, one slow, one sending noise, one that refuses, one endless, and one healthy', async () => {
     const first = await member('aaaaaaaa-1');
     const well = await member('bbbbbbbb-2');
     const refusing = await member('cccccccc-3', 'another token');
@@ -237,7 +237,7 @@ describe('the members of a group', () => {
     expect(JSON.stringify(state)).not.toContain(TOKEN);
   });
 
-  it('are asked once for all who look at the same time, and never beyond what a round allows', async () => {
+  it('are asked once for all concurrent viewers, and never more at once than a round allows', async () => {
     const first = await member('aaaaaaaa-1');
     let atOnce = 0;
     let most = 0;
@@ -256,7 +256,7 @@ describe('the members of a group', () => {
     await expect.poll(() => other.requests.length, { timeout: 5_000 }).toBe(40);
   });
 
-  it('that left are kept with what they told, and what happened to them while they were there', async () => {
+  it('that left are kept, with their last report and their events', async () => {
     const first = await member('aaaaaaaa-1');
     const other = await member('bbbbbbbb-2');
     other.timeline.note('breaker', 'opened the breaker of transfer-in (100 % faults)');
@@ -273,7 +273,7 @@ describe('the members of a group', () => {
       'bbbbbbbb is no longer in the group; had lane 0',
       'bbbbbbbb opened the breaker of transfer-in (100 % faults)',
     ]);
-    // For an hour; what happened, for a day.
+    // Members for an hour, events for a day.
     first.processor.nowMs += 3_601_000;
     const later = await first.watch.read();
     expect(later.members).toHaveLength(1);
@@ -282,7 +282,7 @@ describe('the members of a group', () => {
     expect((await first.watch.read()).timeline).toEqual([]);
   });
 
-  it('are not gone while Kafka does not say who is there', async () => {
+  it('do not count as gone while Kafka does not say who is in the group', async () => {
     const first = await member('aaaaaaaa-1');
     const other = await member('bbbbbbbb-2');
     groupOf(first, [{ process: 'bbbbbbbb', address: other.address }]);
@@ -298,7 +298,7 @@ describe('the members of a group', () => {
 });
 
 describe('the report of a member', () => {
-  it('is understood by the release that makes it, with all its parts', async () => {
+  it('is understood in full by the release that makes it', async () => {
     const state: ProcessorState = await stateOf(new FakeProcessor(), 'bbbbbbbb-2');
     const { address } = await stranger((_request, response) =>
       response.end(JSON.stringify(memberReport({ state, samples: [], events: [] }, null))),

@@ -4,7 +4,7 @@ import type { MemberSample } from '../../../src/ops/group/member-report.ts';
 
 const BEGIN_MS = Date.parse('2026-03-01T12:00:00Z');
 
-/** Made so many seconds after the beginning. */
+/** A sample taken this many seconds after the start. */
 function sample(seconds: number, change: Partial<MemberSample> = {}): MemberSample {
   return {
     ...{ at: new Date(BEGIN_MS + seconds * 1000).toISOString(), intervalSeconds: 5, lagMessages: 10, lagInputs: 4 },
@@ -32,7 +32,7 @@ describe('the history of a group', () => {
     });
   });
 
-  it('counts each sample once where one is late, and keeps where its member stood', () => {
+  it('counts each sample once if one is late, and keeps the last figures of its member', () => {
     const late = [sample(0), sample(10.1), sample(14.9)];
     const made = groupHistory([late, [sample(0), sample(5), sample(10)]], BEGIN_MS + 60_000);
     expect(made.map(({ members }) => members)).toEqual([2, 1, 2]);
@@ -40,7 +40,7 @@ describe('the history of a group', () => {
     expect(made.reduce((sum, { resultsAccepted }) => sum + resultsAccepted, 0)).toBe(6 * 5);
   });
 
-  it('leaves the last one out while not all members have made theirs', () => {
+  it('leaves the last slot out until all members have sampled', () => {
     const members = [[sample(0), sample(5)], [sample(0), sample(5)], [sample(0)]];
     expect(groupHistory(members, BEGIN_MS + 6_000)).toHaveLength(1);
     expect(groupHistory(members, BEGIN_MS + 16_000).map((made) => made.members)).toEqual([3, 2]);

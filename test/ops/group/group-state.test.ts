@@ -11,7 +11,7 @@ import { known, stateOf } from './known.ts';
 const OWN = 'aaaaaaaa-1';
 const OTHER = 'bbbbbbbb-2';
 
-/** A processor whose lanes have ten commands in Kafka each, of which it admitted these. */
+/** A processor with ten commands in Kafka per lane, of which it has admitted these. */
 function processor(lanes: readonly number[], admitted = 7n): FakeProcessor {
   const made = new FakeProcessor();
   made.ends = async () => new Map(Array.from({ length: 6 }, (_, lane) => [lane, { low: 0n, high: 10n }]));
@@ -27,7 +27,7 @@ function group(own: ProcessorState, others: readonly KnownMember[] = [], nowMs =
   return groupState({ nowMs, own, members: [known(own, { isThis: true }), ...others], timeline: [] });
 }
 
-/** As another member's answer comes in, with parts of it changed. */
+/** Another member's report as it arrives, with some parts changed. */
 function read(
   state: ProcessorState,
   change: (report: { state: Record<string, unknown> }) => void,
@@ -39,7 +39,7 @@ function read(
 }
 
 describe('the state of a group', () => {
-  it('adds up what each process does, and takes from one what each knows of all', async () => {
+  it('sums what each process does, and takes what all of them know from one', async () => {
     const [first, second] = [processor([0, 1]), processor([2, 3, 4], 9n)];
     for (const made of [first, second]) {
       made.ledger.lanes = [
@@ -65,11 +65,11 @@ describe('the state of a group', () => {
     expect(state.untoldLanes).toMatchObject([{ lane: 5, process: null }]);
     expect(state).toMatchObject({ callsUnderWay: 6, callSlots: 200, activity: { ownFailures: 2 } });
     expect(state.oldestUnansweredSeconds['transfer-in']).toBe(9);
-    // The same in each member's copy of the ledger.
+    // Every member's copy of the ledger says the same.
     expect(state).toMatchObject({ keysRemembered: 1_000, unknownResults: { waiting: 2 } });
   });
 
-  it('takes what is UNKNOWN from the member whose copy of the ledger is the least behind', async () => {
+  it('takes UNKNOWN results from the member whose copy of the ledger is least behind', async () => {
     const [restoring, complete] = [processor([0]), processor([1])];
     const unknown = [{ command: 'transfer-in', count: 5, oldestMs: 0 }] as const;
     restoring.ledger.lanes = [{ lane: 0, owner: null, nextOffset: 0n, unknown: [], holds: {} }];
@@ -79,7 +79,7 @@ describe('the state of a group', () => {
     expect(group(upToDate, [known(behind)]).unknownResults.waiting).toBe(5);
   });
 
-  it('counts a lane that two tell of once: with its owner by the ledger', async () => {
+  it('counts a lane that two members report once: for its owner according to the ledger', async () => {
     const [before, after] = [processor([0, 1]), processor([1, 2], 8n)];
     const owner = { processId: OTHER, atMs: 1_000, token: 't', transactionalId: 'id', barren: 0, fencedCallUntilMs: 0 };
     before.ledger.lanes = [{ lane: 1, owner, nextOffset: 10n, unknown: [], holds: {} }];
@@ -90,7 +90,7 @@ describe('the state of a group', () => {
     expect(state.lanes[1]?.inputs[0]?.lagMessages).toBe(2);
   });
 
-  it('takes the worst of what members say of the service, and who says so', async () => {
+  it('takes the worst state of the service that members report, and who reports it', async () => {
     const [well, ill] = [processor([0]), processor([1])];
     ill.api.state = { kind: 'held', reason: 'HTTP 401', setting: 'API_TOKEN_ID', sinceMs: 0 };
     ill.api.operations['transfer-in'] = { breaker: 'open', lastFault: null, callsUnderWay: 0, allowance: 0 };
@@ -106,7 +106,7 @@ describe('the state of a group', () => {
     });
   });
 
-  it('counts nothing of a member that is gone or silent, and keeps what it told last', async () => {
+  it('leaves a gone or silent member out of the sums, and keeps its last report', async () => {
     const own = await stateOf(processor([0]), OWN);
     const other = processor([1, 2]);
     other.setLane(
@@ -129,11 +129,11 @@ describe('the state of a group', () => {
     }
     expect(group(own, [gone], nowMs).members[1]?.goneSince).toBe(new Date(nowMs - 1_000).toISOString());
     expect(group(own, [silent], nowMs).members[1]).toMatchObject({ fault: 'timed-out', standing: 'member' });
-    // An answer that is a little late makes no sum jump.
+    // A slightly late answer must not make the sums jump.
     expect(group(own, [silent], Date.parse(told.at) + 5_000).callsUnderWay).toBe(6);
   });
 
-  it('knows by the offsets of the group what waits in lanes that nobody tells of', async () => {
+  it("knows from the group's offsets what waits in lanes that no member reports", async () => {
     const made = processor([0, 1]);
     const sources = made.sources();
     const committedOffsets = async () => new Map([0, 1, 2, 3, 4].map((lane) => [lane, lane === 4 ? 11n : 4n]));
@@ -152,7 +152,7 @@ describe('the state of a group', () => {
     expect(group(await silent.read()).untoldLanes[0]?.waiting).toBeNull();
   });
 
-  it('is that of the process alone where it knows of no other, or is in no group', async () => {
+  it('is the state of the process alone if it knows no other member, or is in no group', async () => {
     const own = await stateOf(processor([0, 1]), OWN);
     expect(group(own)).toMatchObject({ callsUnderWay: 3, ready: true, members: [{ isThis: true, isCounted: true }] });
     const out = groupState({
@@ -163,8 +163,8 @@ describe('the state of a group', () => {
   });
 });
 
-describe('a member of another release', () => {
-  it('that tells less is counted for what it tells, and said to tell less', async () => {
+describe('a member that runs another release', () => {
+  it('and reports less counts for what it reports, and the state says what is missing', async () => {
     const state = await stateOf(processor([1, 2]), OTHER);
     const told = read(state, (report) => {
       delete report.state['callSlots'];
@@ -179,12 +179,12 @@ describe('a member of another release', () => {
     });
   });
 
-  it('that says more than can be shown is cut short', async () => {
+  it('and sends longer texts than can be shown has them cut', async () => {
     const told = read(await stateOf(processor([1]), OTHER), ({ state }) => (state['reasons'] = ['x'.repeat(9_000)]));
     expect(told?.reasons).toEqual(['x'.repeat(1_000)]);
   });
 
-  it('that tells more, or names that are not known here, is understood', async () => {
+  it('and reports more, or unknown names, is understood', async () => {
     const state = await stateOf(processor([1]), OTHER);
     const told = read(state, (report) => {
       report.state['more'] = { than: 'before' };

@@ -1,4 +1,4 @@
-/** Members as one of them knows them, for tests of what is made of them. */
+/** Members as another member knows them, for tests of the group's state. */
 import { processName } from '../../../src/consumers/group-processes.ts';
 import type { KnownMember } from '../../../src/ops/group/known-member.ts';
 import type { MemberFigures } from '../../../src/ops/group/member-report.ts';
@@ -7,13 +7,13 @@ import type { ProcessorState } from '../../../src/ops/processor-state.ts';
 import { StateReader } from '../../../src/ops/state-reader.ts';
 import type { FakeProcessor } from '../fake-processor.ts';
 
-/** What the endpoints of a processor of this id would tell. */
+/** The state that a processor with this id would report. */
 export async function stateOf(processor: FakeProcessor, processId: string): Promise<ProcessorState> {
   processor.lanes.processId = processId;
   return new StateReader(processor.sources()).read();
 }
 
-/** A member of the group that has just told this. */
+/** A member of the group that has just reported this. */
 export function known(figures: MemberFigures, change: Partial<KnownMember> = {}): KnownMember {
   return {
     ...{ process: processName(figures.processId), isThis: false, standing: 'member', goneSinceMs: null },

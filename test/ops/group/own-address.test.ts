@@ -13,7 +13,7 @@ function told(environment: Record<string, string>, interfaces = {}): string | nu
   return ownAddress(read.config, 9000, { ...LOOPBACK, ...interfaces });
 }
 
-describe('where a process tells the others to ask it', () => {
+describe('the address that a process announces', () => {
   it('is where it listens, unless the setting says otherwise', () => {
     expect(told({})).toBe('http://127.0.0.1:9000');
     expect(told({ HTTP_HOST: '10.0.0.7' })).toBe('http://10.0.0.7:9000');
@@ -24,7 +24,7 @@ describe('where a process tells the others to ask it', () => {
     expect(told({ HTTP_ADVERTISED_ADDRESS: 'none' })).toBeNull();
   });
 
-  it('is the first address of the machine where it listens on every one', () => {
+  it("is the machine's first address if it listens on all", () => {
     const interfaces = {
       eth0: [at('fe80::1', 'IPv6'), at('fd00::9', 'IPv6'), at('10.0.0.9', 'IPv4')],
       eth1: [at('10.1.0.9', 'IPv4')],

@@ -1,6 +1,6 @@
 /**
- * Two processors on a real broker: the page's data of either shows both, either answers for any lane, and one that is killed
- * is told as gone. The tests follow each other.
+ * Two processors on a real broker: each one's page data shows both, each answers for any lane, and a killed one is reported
+ * gone. The tests run in order.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ import { useStack } from '../../support/test-stack.ts';
 import { eventually } from '../../support/watch.ts';
 
 const COMMANDS = 12;
-// The service honours no key: a lost execution is settled by a look-up, a lost transfer-in by nobody.
+// The service honours no key: a look-up settles a lost execution, and nothing settles a lost transfer-in.
 const stack = useStack({
   name: 'group-page',
   sandbox: { honourKeys: [] },
@@ -78,7 +78,7 @@ test('either shows the sums of both', async () => {
       counted,
       'all results to be counted',
     );
-    // Each member knows all keys of the group: they are not added up.
+    // Every member knows all keys of the group, so they are not summed.
     expect(state.keysRemembered).toBeLessThanOrEqual(COMMANDS);
   }
   const historyOf = (): Promise<{ samples: GroupSample[] }> => ask(first, '/api/group/history');
@@ -100,7 +100,7 @@ test('either shows the sums of both', async () => {
 const search = (processor: RunningProcessor, key: string): Promise<CommandState> =>
   ask(processor, '/api/command', { 'command-key': key });
 
-test('a key gives its state at every member, whoever owns its lane: a settled doubt, an UNKNOWN, a conflict, none', async () => {
+test('every member shows the state of a key, whoever owns its lane: settled doubt, UNKNOWN, a conflict, no such key', async () => {
   await stack().service.addFaults(
     { kind: 'drop-after', operation: 'execute-quote', key: 'looked-up', count: 1 },
     { kind: 'drop-after', operation: 'transfer-in', key: 'lost', count: 1 },
@@ -127,7 +127,7 @@ test('a key gives its state at every member, whoever owns its lane: a settled do
         revision: 1,
         doubt: { isSettled: false },
       });
-    // The conflict is about the other message: the key's own command stands.
+    // The conflict is about the other message; the key's own command stands.
     await expect
       .poll(() => search(processor, 'twice'))
       .toMatchObject({ found: true, outcome: 'ACCEPTED', doubt: null });
@@ -135,20 +135,20 @@ test('a key gives its state at every member, whoever owns its lane: a settled do
   }
 });
 
-test('the key stands in no line of the log', () => {
+test('no log line contains the key', () => {
   for (const processor of [first, second]) expect(processor.lines.join('\n')).not.toMatch(/nobody-knows|looked-up/);
 });
 
-test('a token that is exchanged in its file is the one that members ask each other with', async () => {
+test('after the token changes in its file, members ask each other with the new one', async () => {
   await exchangeToken('the-next-token-of-both');
-  // Both look at the file again after a second; what was asked before tells nothing. A refused question is answered without members.
+  // Both reread the file after a second; earlier requests prove nothing. A refused one is answered without members.
   const sinceMs = Date.now() + 3_000;
   const hearsOther = ({ members }: Partial<GroupState>): boolean =>
     Date.parse(members?.find(({ isThis }) => !isThis)?.answeredAt ?? '') > sinceMs;
   await eventually(() => ask<Partial<GroupState>>(first, '/api/group'), hearsOther, 'the other with the next token');
 });
 
-test('one that is killed is gone, with what it had, until the other has its lanes', async () => {
+test('a killed member is shown as gone, with its lanes, until the other has taken them over', async () => {
   const [stays, killed] = await Promise.all(
     [first, second].map(async (processor) => nameOf(await ask<GroupState>(processor, '/api/group'))),
   );
