@@ -1,6 +1,6 @@
 /**
- * The brokers' second listener, which asks for a name: the processors' and their command line's, or an administrator's. What
- * has no access list is open to everybody; the first entry of one closes it to all others.
+ * The brokers' second listener, which requires authentication, as the processors and their command line or as an
+ * administrator. A resource without ACLs is open to everyone; its first ACL closes it to all others.
  */
 import type { BrokerSecurity } from 'payment-processor-local-kafka/kafka';
 import { LOOPBACK } from 'payment-processor-local-kafka/ports';
@@ -29,7 +29,7 @@ export function securityAt(port: number): BrokerSecurity {
   };
 }
 
-/** Settings of a processor that comes in there. */
+/** Settings of a processor that connects there. */
 export function processorAt(port: number): Record<string, string> {
   return {
     KAFKA_BROKERS: `${LOOPBACK}:${port}`,
@@ -39,7 +39,7 @@ export function processorAt(port: number): Record<string, string> {
   };
 }
 
-/** As Kafka's own tools read it. */
+/** For Kafka's own tools. */
 export const ADMIN_PROPERTIES = [
   'security.protocol=SASL_PLAINTEXT',
   'sasl.mechanism=PLAIN',

@@ -1,9 +1,9 @@
-/** What Prometheus says of its alerts, asked again and again, and when each became pending, fired and cleared. */
+/** Polls Prometheus for its alerts, and records when each became pending, fired and cleared. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Watch } from '../../test/support/watch.ts';
 import type { ActiveAlert } from './prometheus.ts';
 
-/** Times in the report are exact to about this and the interval of evaluation. */
+/** The report's times are accurate to about this plus the evaluation interval. */
 const LOOK_MS = 400;
 
 export interface AlertSource {
@@ -12,7 +12,7 @@ export interface AlertSource {
 
 interface Course {
   state: 'pending' | 'firing' | 'inactive';
-  /** performance.now() of the last time that each began. */
+  /** performance.now() when each last began. */
   pendingMs: number;
   firingMs: number;
 }
@@ -47,7 +47,7 @@ export class AlertWatch {
     return course === null ? null : { pendingMs: Math.max(sinceMs, course.pendingMs), firingMs: course.firingMs };
   }
 
-  /** @returns when (performance.now()) it was seen to be neither pending nor firing; null: not within the limit */
+  /** @returns when (performance.now()) it was neither pending nor firing; null: not within the limit */
   async cleared(name: string, limitMs: number): Promise<number | null> {
     const found = (): true | undefined =>
       (this.#courses.get(name)?.state ?? 'inactive') === 'inactive' ? true : undefined;
@@ -72,7 +72,7 @@ export class AlertWatch {
 
   async #look(): Promise<void> {
     while (!this.#isClosed) {
-      // A Prometheus that is busy is asked again; one that has ended lets the waits run out.
+      // A busy Prometheus is asked again. If it has ended, the waits run into their limits.
       const alerts = await this.#source.alerts().catch(() => null);
       if (alerts !== null) this.#take(alerts);
       this.#watch.changed();

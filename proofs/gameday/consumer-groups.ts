@@ -1,9 +1,9 @@
-/** What Kafka's own `kafka-consumer-groups --describe` says of a group. */
+/** Kafka's own `kafka-consumer-groups --describe` of a group. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { kafkaToolsJava } from 'payment-processor-local-kafka/kafka-tools';
 
-/** A JVM that starts on a busy machine, and a broker that answers. */
+/** Starting a JVM on a busy machine, plus a broker's answer. */
 const RUN_MS_MAX = 60_000;
 
 export interface DescribedPartition {
@@ -16,7 +16,7 @@ export interface DescribedPartition {
   readonly lag: bigint | null;
 }
 
-/** @throws Error with the tool's words when it fails */
+/** @throws Error with the tool's output if it fails */
 export async function describeGroup(
   brokers: readonly string[],
   groupId: string,
@@ -35,7 +35,7 @@ export async function describeGroup(
   return describedPartitions(stdout);
 }
 
-/** Reads the table; pure. */
+/** Parses the table; pure. */
 export function describedPartitions(text: string): DescribedPartition[] {
   const lines = text.split('\n').map((line) => line.trim().split(/\s+/));
   const heading = lines.find((cells) => cells.includes('CURRENT-OFFSET'));

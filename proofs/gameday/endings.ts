@@ -1,5 +1,5 @@
 /**
- * What was started and is to be ended, the last first: at the end, after a failure, and on Ctrl-C.
+ * Ends what was started, last first: at the end, after a failure, and on Ctrl-C.
  *
  *   add ... -> endAll (once; a second call finds nothing left)
  */
@@ -10,7 +10,7 @@ export class Endings {
   readonly #onProgress: (line: string) => void;
   readonly #ends: (() => Promise<unknown>)[] = [];
 
-  /** From here on SIGINT and SIGTERM end what was added, and this process. */
+  /** From now on SIGINT and SIGTERM end what was added, then this process. */
   constructor(onProgress: (line: string) => void) {
     this.#onProgress = onProgress;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -1,22 +1,22 @@
-/** What a game day is made of. */
+/** One fault of a game day. */
 import type { Scene } from './scene.ts';
 
 export interface Fault {
-  /** One word or two, for `--only`. */
+  /** One or two words, for `--only`. */
   readonly name: string;
-  /** What is done to the deployment. */
+  /** Injects the fault into the deployment. */
   readonly what: string;
-  /** Each must fire, and clear after the action. None: it heals by itself, and nobody may be paged for it. */
+  /** Each must fire, and clear after the action. Empty: it heals by itself, and must page nobody. */
   readonly alerts: readonly string[];
   inject(scene: Scene): Promise<unknown>;
-  /** What the runbooks say to do, both parts. */
+  /** What the runbooks say to do, in two parts. */
   readonly action: string;
-  /** Finding out, once the alerts fire. */
+  /** Diagnosis, once the alerts fire. */
   look?(scene: Scene): Promise<unknown>;
-  /** Putting right. */
+  /** Repair. */
   act(scene: Scene): Promise<unknown>;
-  /** Alerts that clear only as their window passes: the next fault begins meanwhile. */
+  /** Alerts that clear only as their window passes: the next fault starts meanwhile. */
   readonly clearsLater?: readonly string[];
-  /** A matter of single messages: the next fault begins at once. */
+  /** Concerns single messages only: the next fault starts at once. */
   readonly isBeside?: true;
 }

@@ -8,9 +8,9 @@ export interface GameDay {
   readonly timeScale: number;
   readonly seconds: number;
   readonly rows: readonly Row[];
-  /** Commands of the ordinary load, each with its result. */
+  /** Commands of the steady load, each with its result. */
   readonly commands: number;
-  /** Beyond the rows. */
+  /** Problems outside the rows. */
   readonly wrong: readonly string[];
 }
 

@@ -2,8 +2,8 @@
  * A game day: `npm run gameday -- [--only stalled,unknown] [--time-scale 20] [--json] [--keep-logs]`.
  *
  * A real Kafka, registry, sandbox and two processors on this machine, and a real Prometheus with the chart's alerts. Each
- * fault is caused, its alerts fire, the action of their runbooks is done, and they clear. Exit code 0 when all did; 1 with
- * what did not, and where the logs are; 2 for wrong arguments. Ctrl-C ends it all.
+ * fault is injected, its alerts fire, the runbooks' actions are taken, and the alerts clear. Exit code 0 if all did; 1 with
+ * what did not and where the logs are; 2 for wrong arguments. Ctrl-C ends everything.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,9 +24,9 @@ import { LEDGER_RETENTION_SECONDS, Scene, USUAL_SLOTS } from './scene.ts';
 import { scaledRules, type AlertRules } from './time-scale.ts';
 
 const EXIT_CODE_ARGUMENTS = 2;
-/** Windows of 5 minutes still hold several scrapes at 30; durations stay what they are at 1. */
+/** At 30 a window of 5 minutes still holds several scrapes; at 1 durations stay as they are. */
 const TIME_SCALE_MAX = 30;
-/** The names of a few commands say enough. */
+/** Enough to name a few commands. */
 const PROBLEM_CHARACTERS_MAX = 200;
 const ALERTS_FILE = new URL('../../helm/files/alerts.yaml', import.meta.url);
 
@@ -48,7 +48,7 @@ for (const name of wanted) {
     refuse(`${name} is none of ${FAULTS.map((fault) => fault.name).join(', ')}`);
 }
 const faults = FAULTS.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
-// As the chart does: half of LEDGER_RETENTION.
+// As in the chart: half of LEDGER_RETENTION.
 const text = (await readFile(ALERTS_FILE, 'utf8')).replaceAll('302400', String(LEDGER_RETENTION_SECONDS / 2));
 const rules = parse(text) as AlertRules;
 const alerts = rules.groups.flatMap((group) => group.rules);

@@ -1,4 +1,4 @@
-/** What publishers do wrong, and bugs that single commands bring out. Nothing waits for them; their alerts count. */
+/** Publishers' errors, and bugs that single commands trigger. Nothing waits for these faults; their alerts count. */
 import { isJsonObject } from 'payment-processor-contract/lossless-json';
 import { accountOf, executionOf } from '../../test/support/commands.ts';
 import type { RawMessage } from '../../test/support/stack.ts';
@@ -9,10 +9,10 @@ const JSON_HEADERS = { 'content-type': 'application/json' };
 
 /** PaymentsCommandsExpired: more than 5. */
 const EXPIRED = 9;
-/** An expiry that has passed, whatever the clocks. */
+/** An expiry in the past, however far off the clocks are. */
 const EXPIRED_SINCE_MS = 60_000;
 
-/** As `list` prints them. */
+/** As printed by `list`. */
 function placesIn(text: string): string[] {
   return [...text.matchAll(/\b\d+\/\d+\b/g)].map(([place]) => place);
 }
@@ -26,7 +26,7 @@ function numbered(name: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`);
 }
 
-/** What `unknown list` prints to be copied next. */
+/** What `unknown list` prints for the operator to copy next. */
 async function nextLines(scene: Scene): Promise<string[]> {
   const { stdout } = await scene.paste('unknown', 'unknown-results', 'cli unknown list');
   return [...stdout.matchAll(/^ *npm run cli -- (.+)$/gm)].map(([, line = '']) => `cli ${line}`);
@@ -100,7 +100,7 @@ export const INPUT_FAULTS: readonly Fault[] = [
     },
     action: 'the payment is found at the service; EXECUTED',
     look: async (scene) => {
-      // Each line of the list is one to copy.
+      // The operator copies every line of the list.
       const lines = await nextLines(scene);
       for (const line of lines.filter((one) => !one.startsWith('cli resolve'))) await scene.run('unknown', line);
     },
@@ -109,7 +109,7 @@ export const INPUT_FAULTS: readonly Fault[] = [
       const { documents } = await scene.cli('--output', 'json', 'transactions', 'list', ...sender);
       const [found] = documents.flatMap(({ data }) => (Array.isArray(data) ? data.filter(isJsonObject) : []));
       if (typeof found?.['id'] !== 'string') throw new Error('transactions list does not show the payment');
-      // The command names another transaction, by mistake.
+      // The command names the wrong transaction.
       const decision = `EXECUTED --transaction-id ${found['id']} --unverified`;
       const line = (await nextLines(scene)).find((one) => one.startsWith('cli resolve')) ?? '';
       const filled = line

@@ -1,4 +1,4 @@
-/** How each cause of lag is brought about while commands wait: settings of the processors, and what is done to the rest. */
+/** How to produce each cause of lag while commands wait: the processors' settings, and what to do to the rest. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { laneOf } from 'payment-processor-contract/keys';
 import type { Engine } from 'payment-processor-local-kafka/start';
@@ -15,7 +15,7 @@ export interface LagScene {
   readonly processors: readonly RunningProcessor[];
   /** Writes commands under a schema that no processor has seen. */
   readonly encodeUnseen: CommandEncoder;
-  /** Stalls what is fetched of this topic in all processors; null: no more. */
+  /** Stalls fetches of this topic in all processors; null: ends that. */
   readonly stall: (topic: string | null) => Promise<void>;
 }
 
@@ -24,15 +24,15 @@ export interface LagTrial {
   readonly cause: NotAdmittedCause | null;
   readonly name: string;
   readonly settings?: Readonly<Record<string, string>>;
-  /** Of each type, where more are wanted than usual. */
+  /** Per type, if more than usual are needed. */
   readonly commands?: number;
   /** Before the commands are published. */
   readonly before?: (scene: LagScene) => Promise<unknown>;
   /** Once they are. */
   readonly after?: (scene: LagScene) => Promise<unknown>;
-  /** Once ours is read and the processors stand still: Kafka must answer. */
+  /** Once our parts are read and the processors are frozen: Kafka must answer. */
   readonly beforeKafkaIsAsked?: (scene: LagScene) => Promise<unknown>;
-  /** Puts all right; every command gets its result then. */
+  /** Repairs everything, so that every command gets its result. */
   readonly end?: (scene: LagScene) => Promise<unknown>;
   /** The commands are written under an unseen schema. */
   readonly isUnseen?: true;
@@ -40,18 +40,18 @@ export interface LagTrial {
   readonly isLast?: true;
 }
 
-/** A call: long enough that nothing moves while Kafka is asked, and short enough to be waited for. */
+/** Duration of a call: long enough that nothing moves while we ask Kafka, short enough to wait for. */
 const LONG_MS = 30_000;
 const TIMEOUT_MS = 40_000;
-/** More calls than a breaker must have seen, in each of two processes; and time for their answers. */
+/** More calls than a breaker needs to open, in each of two processes, plus time for their answers. */
 const OPENING_COMMANDS = 30;
 const OPENING_MS = 3_000;
-/** Found on a wrong partition and moved by a transaction, whose mark is then the last record of their lane. */
+/** Found in the wrong partition and moved by a transaction, whose marker is then the last record of their lane. */
 const MOVED_COMMANDS = 12;
-/** Beyond the age of known partition ends, and what a lane needs to go over the marks. */
+/** Longer than partition ends are cached, plus the time that a lane needs to pass the markers. */
 const SETTLED_MS = 5_000;
 const BUG_KEY = 'lag-bug';
-/** The bug, long enough to look at it. */
+/** How long the bug lasts: enough to observe it. */
 const BUG_MS = 18_000;
 const STOPPED_LANE = 0;
 
@@ -101,7 +101,7 @@ export const LAG_TRIALS: readonly LagTrial[] = [
     cause: 'rate-limit',
     name: 'one call per second for the group, executions',
     settings: { API_MAX_RPS: '1', API_IDEMPOTENT_OPERATIONS: '' },
-    // They go on being admitted: enough must be left when Kafka is asked.
+    // Admission continues, so enough must be left when we ask Kafka.
     commands: 60,
   },
   {
@@ -135,7 +135,7 @@ export const LAG_TRIALS: readonly LagTrial[] = [
     before: ({ stack, stall }) => stall(stack.topics.commands['transfer-in']),
     end: async ({ stack, stall }) => {
       await stall(null);
-      // What was put off stays so for the life of a process.
+      // A stalled fetch stays stalled for the life of the process.
       await stack.endProcessors();
       await stack.spawnProcessor();
     },

@@ -1,10 +1,10 @@
 /**
  * The lag proof: `node proofs/gameday/lag-parts.ts [--only held,no-slot] [--json]`.
  *
- * Each cause of lag is brought about in two processors while commands wait. When nothing is published any more, the parts
- * of payments_not_admitted_messages are read from both and summed by command; the processes are stopped where they are
- * (SIGSTOP), and Kafka's own kafka-consumer-groups says the lag of each topic. Exit code 0 when they are equal for every
- * cause; 1 when not, or a cause was not seen; 2 for wrong arguments.
+ * Produces each cause of lag in two processors while commands wait. Once publishing has stopped, it reads the parts
+ * of payments_not_admitted_messages from both and sums them by command. Then it freezes the processes
+ * (SIGSTOP) and asks Kafka's own kafka-consumer-groups for the lag of each topic. Exit code 0 if they are equal for every
+ * cause; 1 if not, or if a cause was not seen; 2 for wrong arguments.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,32 +26,32 @@ import { LAG_TRIALS, type LagScene, type LagTrial } from './lag-causes.ts';
 interface LagRow {
   readonly cause: string;
   readonly name: string;
-  /** By command: the parts by cause, as both processes say them together. */
+  /** By command: the parts by cause, summed over both processes. */
   readonly ours: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** By command, as Kafka's tool prints it; partitions without a committed offset count nothing. */
+  /** By command, as Kafka's tool prints it; partitions without a committed offset do not count. */
   readonly kafka: Readonly<Record<string, number>>;
   /** Partitions that hold commands and have no committed offset. */
   readonly uncommitted: number;
   readonly isEqual: boolean;
-  /** Looks until they were equal, or the limit. */
+  /** Number of comparisons until they were equal, or until the limit. */
   readonly looks: number;
   readonly problem: string | null;
 }
 
 const EXIT_CODE_ARGUMENTS = 2;
 const PROCESSORS = 2;
-/** Of each of two command types. */
+/** Commands of each of two types. */
 const COMMANDS = 30;
-/** Until the cause is seen, and the parts stand still. */
+/** How long to wait until the cause is seen and the parts are stable. */
 const SEEN_MS_MAX = 45_000;
 const LOOK_MS = 500;
-/** Partition ends are asked every 2 s: older than this, what is read does not change by itself. */
+/** Partition ends are refreshed every 2 s: figures stable for longer than that are settled. */
 const STILL_LOOKS = 6;
-/** Our position is ahead of the group's offset while a transaction is on its way: looked at again. */
+/** While a transaction is in flight, our position is ahead of the group's offset, so we compare again. */
 const LOOKS_MAX = 4;
-/** Lanes that are taken over wait for calls of 40 s and settle their doubt. */
+/** Lanes taken over wait for calls of 40 s, then settle their doubt. */
 const ANSWERED_MS_MAX = 180_000;
-/** The names of a few commands say enough. */
+/** Enough to name a few commands. */
 const PROBLEM_CHARACTERS_MAX = 200;
 const STALLED_INBOX = new URL('stalled-inbox.ts', import.meta.url).href;
 
@@ -106,7 +106,7 @@ async function runTrial(ofEngine: Engine, ofStack: Stack, trial: LagTrial, index
   const spawn = (): Promise<RunningProcessor[]> =>
     Promise.all(Array.from({ length: PROCESSORS }, () => ofStack.spawnProcessor(environment)));
   let processors = await spawn();
-  // Once more: a starved machine may need longer than a test does.
+  // Waits once more, because a starved machine may need longer than a test does.
   await Promise.all(processors.map((processor) => processor.ready().catch(() => processor.ready())));
   const scene: LagScene = {
     stack: ofStack,
@@ -115,7 +115,7 @@ async function runTrial(ofEngine: Engine, ofStack: Stack, trial: LagTrial, index
     encodeUnseen: await unseenSchemaEncoder(ofStack),
     stall: async (topic) => (topic === null ? rm(stallFile, { force: true }) : writeFile(stallFile, topic)),
   };
-  // Each lane of the topics has been read from, and the group has an offset there.
+  // So that every lane of these topics has been read, and the group has an offset there.
   await publish(scene, trial, `warm-${index}`, LANES, false);
   await trial.before?.(scene);
   if (trial.isLast === true) {
@@ -137,7 +137,7 @@ async function runTrial(ofEngine: Engine, ofStack: Stack, trial: LagTrial, index
   return { ...row, problem };
 }
 
-/** Publishes as many commands of each of two types, over all lanes. @returns their keys */
+/** Publishes the same number of commands of two types, over all lanes. @returns their keys */
 async function publish(
   { encodeUnseen, stack: ofStack }: LagScene,
   trial: LagTrial,
@@ -172,7 +172,7 @@ async function compare(scene: LagScene, trial: LagTrial, processors: readonly Ru
       const described = await describeGroup(scene.engine.brokers, group, onProgress);
       const { kafka, uncommitted } = byCommand(scene.stack, described);
       const isEqual = COMMAND_TYPES.every((type) => totalOf(ours[type]) === kafka[type]);
-      // Equal, with nothing of it left, would say nothing.
+      // If nothing of the cause is left, equality proves nothing.
       const isThere = cause === null || Object.values(ours).some((causes) => (causes[cause] ?? 0) > 0);
       if (isEqual || looks >= LOOKS_MAX || after !== undefined) {
         const problem = seen && isThere ? null : `the cause ${causeText(trial)} was not seen`;
@@ -185,7 +185,7 @@ async function compare(scene: LagScene, trial: LagTrial, processors: readonly Ru
   }
 }
 
-/** @returns whether the cause was seen within the limit, with parts that stood still or at once where they never do */
+/** @returns whether the cause was seen within the limit, with stable parts, or at once if they never are stable */
 async function untilStill({ after, cause }: LagTrial, processors: readonly RunningProcessor[]): Promise<boolean> {
   const beganMs = performance.now();
   let last = '';
@@ -204,7 +204,7 @@ async function untilStill({ after, cause }: LagTrial, processors: readonly Runni
   return false;
 }
 
-/** Once the cause has set in. */
+/** Once the cause is in effect. */
 async function partsWith(cause: NotAdmittedCause, processors: readonly RunningProcessor[]): Promise<LagRow['ours']> {
   const beganMs = performance.now();
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Commands as they stand in the runbooks: found in the text, words in capitals filled in, and run by a shell, which has
- * `cli`, `kubectl exec` and Kafka's tools as an operator's shell has them.
+ * Commands taken from the runbooks unchanged: found in the text, words in capitals filled in, and run by a shell that has
+ * `cli`, `kubectl exec` and Kafka's tools, like an operator's shell.
  */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -12,9 +12,9 @@ import { ADMIN_PROPERTIES } from './access.ts';
 
 const MAIN = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
-/** For the reader to fill in; other capitals are values. */
+/** Placeholders for the reader; other words in capitals are values. */
 const TO_FILL_IN = /\b(?:KEY|FILE|TOPIC|LANE|TYPE|P\/O|OFFSET|ID|HASH|INSTANT|N)\b|"?\.\.\."?/g;
-/** A JVM that starts on a busy machine, and a command that waits for an answer. */
+/** Starting a JVM on a busy machine, plus a command that waits for an answer. */
 const RUN_MS_MAX = 90_000;
 
 export interface PastedRun {
@@ -23,7 +23,7 @@ export interface PastedRun {
   readonly stderr: string;
 }
 
-/** @throws Error unless the runbook has a command that begins so */
+/** @throws Error unless the runbook has a command that begins with this text */
 export function commandIn(text: string, beginning: string): string {
   const spans = [
     ...text.matchAll(/`((?:cli|kubectl) [^`]+)`/g),
@@ -34,7 +34,7 @@ export function commandIn(text: string, beginning: string): string {
   return found;
 }
 
-/** @throws Error when a word is not there to be filled in, or one is left */
+/** @throws Error if the text lacks one of the words, or one is left unfilled */
 export function filledIn(command: string, words: Readonly<Record<string, string>>): string {
   let filled = command;
   for (const [word, value] of Object.entries(words)) {
@@ -61,7 +61,7 @@ export async function runPasted(
   await writeFile(join(directory, 'admin.properties'), ADMIN_PROPERTIES);
   const start = [java, ...flags].map((word) => `'${word}'`).join(' ');
   const tools = Object.entries(KAFKA_TOOLS).map(([tool, main]) => `${tool}() { ${start} ${main} "$@"; }`);
-  // `kubectl exec POD --` alone: here is the pod.
+  // Only `kubectl exec POD --`: this shell is the pod.
   const others = [`cli() { '${process.execPath}' '${MAIN}' "$@"; }`, 'kubectl() { shift 3; "$@"; }'];
   const script = [...others, ...tools, command].join('\n');
   const env = { ...childEnvironment(), ...environment, PAYMENTS_OPERATOR: 'game-day' };

@@ -1,4 +1,4 @@
-/** What Kafka, the registry and the processes themselves do. */
+/** Faults of Kafka, the registry and the processes themselves. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { unseenSchemaEncoder } from '../chaos/unseen-schema.ts';
 import { keysOfLane, transferInOf } from '../../test/support/commands.ts';
@@ -9,15 +9,15 @@ import { FORBIDDEN } from '../../test/access/registry-door.ts';
 import { grantCommand, KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
 import { SLOW_CALL_MS, USUAL_SLOTS, type Scene } from './scene.ts';
 
-/** The owner of this lane polls as well. */
+/** The owner of this lane is also the poller. */
 const POLLING_LANE = 0;
-/** Several times the session timeout: the group has counted the process out, and another has its lanes. */
+/** Several session timeouts: the group has removed the process, and another has its lanes. */
 const FROZEN_MS = 8_000;
 /** Its transactional id. */
 const OPEN_TRANSACTION = 'game-day-open-transaction';
 const DELETED_COMMANDS = 5;
 const TRANSACTIONS = `kafka-transactions.sh ${KAFKA_TOOL_OPTIONS}`;
-/** Of the new prefix and its group. */
+/** For the new prefix and its group. */
 const NEW_PREFIX_ENDING = '-moved';
 
 function placeOfTransaction({ stack }: Scene): { TOPIC: string; LANE: string } {
@@ -156,9 +156,9 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     what: 'all brokers are down',
     alerts: ['PaymentsKafkaNotAnswering', 'PaymentsLanesNotOpen'],
     inject: async ({ engine, load, stack }) => {
-      // A broker that is killed in a commit may forget its transaction (PaymentsCommandsHeldBack): none may be under way.
+      // A broker killed during a commit may leave a hanging transaction (PaymentsCommandsHeldBack): none may be under way.
       await load.settled();
-      // A lane that has nothing to commit would stay open: answers come once the brokers are gone.
+      // A lane with nothing to commit would stay open, so answers arrive only once the brokers are gone.
       await stack.service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: SLOW_CALL_MS });
       for (let lane = 0; lane < LANES; lane += 1) {
         const [key = ''] = keysOfLane('under-way', lane, 1);
@@ -183,7 +183,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
     action: 'the processes are started',
     act: ({ slots }) => slots.start(USUAL_SLOTS),
   },
-  // The last: its prefix is over, as the runbook says.
+  // Runs last: after it the prefix must not be used again, as the runbook says.
   {
     name: 'commands deleted',
     what: `commands of lane ${POLLING_LANE} are deleted from their topic before they were admitted`,
@@ -211,7 +211,7 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
       };
       const copied = (beginning: string, words = {}) =>
         scene.paste('commands deleted', 'new-cluster', beginning, words, moved);
-      // Of one broker.
+      // With one broker.
       await copied('cli topics create', { '3': '1' });
       for (const beginning of ['cli schemas register', 'cli topics check', 'cli schemas check'])
         await copied(beginning);

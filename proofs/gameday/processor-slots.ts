@@ -1,8 +1,8 @@
 /**
- * The processors of a game day: each slot has a name and a port that stay when its process is replaced, as a pod's do, so
- * that Prometheus finds it again.
+ * The processors of a game day. Like a pod, each slot keeps its name and port when its process is replaced, so that
+ * Prometheus finds it again.
  *
- *   empty -> (start) running -> (stop, kill) empty; the logs of all that ever ran are written by `close`
+ *   empty -> (start) running -> (stop, kill) empty; `close` writes the logs of all processes that ever ran
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -39,15 +39,15 @@ export class ProcessorSlots {
     return new ProcessorSlots(ports, environmentOf, logDirectory);
   }
 
-  /** Starts a process in each of the slots, within a command if there is one, and waits until their lanes are open. */
+  /** Starts a process in each slot, wrapped in a command if one is given, and waits until their lanes are open. */
   async start(slots: readonly string[], overrides: Environment = {}, within: readonly string[] = []): Promise<void> {
     await this.spawn(slots, overrides, within);
-    // Once more: a starved machine may need longer than a test does.
+    // Waits once more, because a starved machine may need longer than a test does.
     const ready = (slot: string): Promise<void> => this.of(slot).ready();
     await Promise.all(slots.map((slot) => ready(slot).catch(() => ready(slot))));
   }
 
-  /** As start, without waiting. */
+  /** Like `start`, without waiting. */
   async spawn(slots: readonly string[], overrides: Environment = {}, within: readonly string[] = []): Promise<void> {
     for (const slot of slots) {
       const port = this.ports.get(slot);
@@ -68,7 +68,7 @@ export class ProcessorSlots {
     return [...this.#running.values()];
   }
 
-  /** Slots that have a process, with it. */
+  /** Slots that have a process, with the process. */
   running(): [slot: string, processor: RunningProcessor][] {
     return [...this.#running];
   }
@@ -83,7 +83,7 @@ export class ProcessorSlots {
     this.#running.delete(slot);
   }
 
-  /** One after the other, each ready before the next is stopped. */
+  /** Restarts one after the other: each is ready before the next is stopped. */
   async restart(slots: readonly string[], overrides: Environment = {}, within: readonly string[] = []): Promise<void> {
     for (const slot of slots) {
       await this.stop(slot);
@@ -91,7 +91,7 @@ export class ProcessorSlots {
     }
   }
 
-  /** The slot whose process has the lane, by its log. */
+  /** The slot whose process has the lane, according to its log. */
   slotOf(lane: number): string {
     for (const [slot, processor] of this.#running) {
       if (processor.assignedLanes().includes(lane)) return slot;
@@ -99,7 +99,7 @@ export class ProcessorSlots {
     throw new Error(`no process has lane ${lane}`);
   }
 
-  /** Ends what is left, in any way. */
+  /** Ends what is left, by force if needed. */
   async close(): Promise<void> {
     await Promise.all(this.#all.map(({ processor }) => processor.end()));
     for (const [index, { processor, slot }] of this.#all.entries()) {

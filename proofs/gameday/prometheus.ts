@@ -14,13 +14,13 @@ import { toolPath } from '../../dev/operations/install-tools.ts';
 import { eventually } from '../../test/support/watch.ts';
 import type { AlertRules } from './time-scale.ts';
 
-/** A scrape waits up to a second for Kafka's answer about the ends of partitions: it must not be cut off for that. */
+/** A scrape waits up to a second for Kafka to answer with the partition ends, and must not be cut off for that. */
 const SCRAPE_INTERVAL = '2s';
 const EVALUATION_INTERVAL = '1s';
 const READY_MS_MAX = 30_000;
-/** An answer of a server on this machine; beyond this it hangs. */
+/** A server on this machine that takes longer hangs. */
 const ANSWER_MS_MAX = 10_000;
-/** A counter rises between two samples. */
+/** To see a counter rise takes two samples. */
 const SCRAPES_MIN = 2;
 const END_MS_MAX = 5_000;
 
@@ -47,7 +47,7 @@ export class Prometheus {
     this.#process = process;
   }
 
-  /** @throws Error with the end of its log when it does not become ready */
+  /** @throws Error with the end of its log if it does not become ready */
   static async start({ directory, rules, targets }: PrometheusOptions): Promise<Prometheus> {
     await mkdir(directory, { recursive: true });
     const config = {
@@ -98,7 +98,7 @@ export class Prometheus {
     return new Prometheus(url, process);
   }
 
-  /** Resolves when this many targets have been scraped: counters that rose before are not seen to have risen. */
+  /** Resolves once this many targets have been scraped: an earlier rise of a counter would go unseen. */
   async scraped(count: number): Promise<void> {
     const query = `count(count_over_time(payments_lanes_configured[1m]) >= ${SCRAPES_MIN})`;
     const ask = async (): Promise<string> => {

@@ -1,4 +1,4 @@
-/** The tables that SREs read, and what is read from Kafka's own tool. */
+/** The report's tables, and parsing the output of Kafka's own tool. */
 import { expect, test } from 'vitest';
 import { describedPartitions } from './consumer-groups.ts';
 import { isPassed, textOf, type GameDay } from './game-day-report.ts';
@@ -17,7 +17,7 @@ const ROW: Row = {
 };
 const DAY: GameDay = { timeScale: 20, seconds: 61, rows: [ROW], commands: 120, wrong: [] };
 
-test('a day has passed when every alert fired and cleared, and every command was answered', () => {
+test('a day passes if every alert fired and cleared, and every command was answered', () => {
   expect(isPassed(DAY)).toBe(true);
   expect(isPassed({ ...DAY, wrong: ['a command has no result'] })).toBe(false);
   expect(isPassed({ ...DAY, rows: [ROW, { ...ROW, secondsToClear: null, problem: 'did not clear' }] })).toBe(false);
@@ -32,7 +32,7 @@ test('the table names the factor, the times, other alerts and what went wrong', 
   expect(text).toContain('service down, PaymentsBreakerOpen: did not clear');
 });
 
-test('partitions without a committed offset have no lag in what Kafka says', () => {
+test("partitions without a committed offset have no lag in Kafka's output", () => {
   const text = `
 GROUP  TOPIC  PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST        CLIENT-ID
 g      t.v1   0          9               12              3    c-1          /127.0.0.1  c

@@ -1,4 +1,4 @@
-/** What a process runs short of: disk, memory, and time before Kafka deletes what it has not read. */
+/** Shortages: disk, memory, and time before Kafka deletes what a process has not read. */
 import { statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limitMemory } from '../../test/operations/memory-limit.ts';
@@ -8,7 +8,7 @@ import type { Scene } from './scene.ts';
 
 /** The slot whose process gets a small disk, and then a leak. */
 const SLOT = 'b';
-/** A tmpfs that this process alone sees. A process ends below 8 MiB: 4 % are more. */
+/** A tmpfs that only this process sees. A process exits below 8 MiB; 4 % is more than that. */
 const ON_SMALL_DISK = [
   ...['unshare', '--map-root-user', '--mount', 'sh', '-c'],
   'mount -t tmpfs -o size=384m state "$STATE_DIR" && exec "$0" "$@"',

@@ -3,7 +3,7 @@
  *
  *   quiet (its alerts are inactive) -> injected -> fired -> acted (as the runbook says) -> cleared
  *
- * Faults beside the others, and alerts that clear as a window passes, are waited for at the end.
+ * Faults that run beside others, and alerts that clear only as a window passes, are awaited at the end.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AlertWatch } from './alert-watch.ts';
@@ -12,19 +12,19 @@ import type { Scene } from './scene.ts';
 
 export interface Row {
   readonly fault: string;
-  /** Null: of a fault that heals by itself. */
+  /** Null for a fault that heals by itself. */
   readonly alert: string | null;
-  /** Seconds from the beginning of the fault, as are those to firing; null: never within the limit. */
+  /** Seconds from the start of the fault, as is the time to firing; null: not within the limit. */
   readonly secondsToPending: number | null;
   readonly secondsToFiring: number | null;
   readonly action: string;
-  /** Commands of the runbooks that were run as they stand there. */
+  /** Runbook commands that were run unchanged. */
   readonly pasted: readonly string[];
-  /** Seconds from the beginning of the action. */
+  /** Seconds from the start of the action. */
   readonly secondsToClear: number | null;
-  /** Other alerts that fired while it lasted. */
+  /** Other alerts that fired meanwhile. */
   readonly alsoFired: readonly string[];
-  /** Null: as it should be. */
+  /** Null: all as expected. */
   readonly problem: string | null;
 }
 
@@ -33,18 +33,18 @@ export interface RunOptions {
   readonly watch: AlertWatch;
   readonly faults: readonly Fault[];
   readonly timeScale: number;
-  /** Alerts that wake an operator. */
+  /** Alerts that page someone. */
   readonly pages: ReadonlySet<string>;
   readonly onProgress: (line: string) => void;
 }
 
-/** The longest `for` with the longest window before it, at the usual scale, and what the fault itself takes. */
+/** The longest `for` plus the longest window, at the usual scale, plus the time that the fault itself takes. */
 const FIRES_MS_MAX = 240_000;
-/** Restarts, a backlog, breakers that try again; and an alert's window of 10 minutes at the usual scale. */
+/** Restarts, a backlog, breakers in trial, plus an alert's window of 10 minutes at the usual scale. */
 const CLEARS_MS_MAX = 120_000;
 /** The longest window that has to pass before an alert clears. */
 const WINDOW_MS_MAX = 2 * 3_600_000;
-/** A fault that heals is looked at for as long: a page would have fired by then at the usual scale. */
+/** How long we watch a fault that heals: at the usual scale a page would have fired by then. */
 const HEALED_MS = 15_000;
 
 export async function runFaults(options: RunOptions): Promise<Row[]> {
@@ -57,7 +57,7 @@ export async function runFaults(options: RunOptions): Promise<Row[]> {
     else {
       const one = await runOne(options, fault);
       later.push(...one.rows);
-      // What clears as a window passes is waited for at the end.
+      // Alerts that clear as a window passes are awaited at the end.
       await one.cleared;
     }
   }
@@ -78,7 +78,7 @@ async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> 
   onProgress(`${fault.name}: ${fault.what}`);
   const beganMs = performance.now();
   const before = new Set(watch.firedSince(beganMs));
-  // Those of faults beside the others may fire at any time.
+  // Alerts of faults that run beside others may fire at any time.
   const besides = options.faults.filter(({ isBeside }) => isBeside === true);
   const expected = new Set([fault, ...besides].flatMap(({ alerts }) => alerts));
   const problems: string[] = [];

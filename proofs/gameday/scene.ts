@@ -1,6 +1,6 @@
 /**
- * The deployment of a game day: one broker, registry, sandbox, two processors, a spare slot for a third, and commands that
- * come in evenly. `close` ends everything but the engine.
+ * The deployment of a game day: one broker, registry, sandbox, two processors, a spare slot for a third, and a steady load of
+ * commands. `close` ends everything except the engine.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,13 +18,13 @@ import { commandIn, filledIn, runbookText, runPasted, type PastedRun } from './p
 import { ProcessorSlots } from './processor-slots.ts';
 import { SteadyLoad } from './steady-load.ts';
 
-/** The slots that are occupied on an ordinary day. */
+/** The slots that are normally in use. */
 export const USUAL_SLOTS = ['a', 'b'] as const;
 export const SPARE_SLOT = 'c';
-/** The command with this key brings out a bug of our own. */
+/** The command with this key triggers a bug in our own code. */
 export const FAULTY_KEY = 'game-day-bug';
 
-/** A process that is killed is replaced well before PaymentsLanesNotOpen fires, which is after 15 s at the usual scale. */
+/** A killed process is replaced well before PaymentsLanesNotOpen fires, which is after 15 s at the usual scale. */
 const SESSION_TIMEOUT_MS = 4_000;
 const API_TIMEOUT_MS = 3_000;
 /** Half of it passes in a minute on a game day: longer than commands wait in any other fault. */
@@ -44,12 +44,12 @@ export class Scene {
   readonly link: ServiceLink;
   readonly slots: ProcessorSlots;
   readonly load: SteadyLoad;
-  /** Begun by a fault: more than the service takes. */
+  /** A load started by a fault: more than the service can take. */
   readonly wave: SteadyLoad;
   readonly onProgress: (line: string) => void;
-  /** What faults have left behind, by name, and how it is put right. */
+  /** Repairs of what faults left behind, by name. */
   readonly left = new Map<string, () => Promise<unknown>>();
-  /** Commands that were copied out of runbooks, by fault. */
+  /** Commands copied from runbooks, by fault. */
   readonly pasted = new Map<string, string[]>();
   readonly #directory: string;
   readonly #registry: RegistryDoor;
@@ -70,7 +70,7 @@ export class Scene {
     this.#directory = directory;
   }
 
-  /** @param namedPort the brokers' listener that asks for a name (access.ts) */
+  /** @param namedPort the brokers' listener with authentication (access.ts) */
   static async open(
     engine: Engine,
     namedPort: number,
@@ -126,17 +126,17 @@ export class Scene {
     return scene;
   }
 
-  /** What the processors read as their secret, as a Secret's mounted file. */
+  /** The secret that the processors read, like a mounted file of a Secret. */
   async putSecret(secret: string): Promise<void> {
     await writeFile(secretFileIn(this.#directory), secret);
   }
 
-  /** What the processors and the command line get from the registry. */
+  /** Sets how the registry answers the processors and the command line. */
   registryAnswers(manner: Manner = OPEN): void {
     this.#registry.manner = manner;
   }
 
-  /** From now on the process of the slot asks for nothing more of the topic. */
+  /** From now on the slot's process fetches nothing more from the topic. */
   async stall(slot: string, topic: string): Promise<void> {
     await writeFile(stallFileIn(this.#directory, slot), topic);
   }
@@ -145,7 +145,7 @@ export class Scene {
     await rm(stallFileIn(this.#directory, slot), { force: true });
   }
 
-  /** Runs a command of a runbook with the processors' settings. @throws Error unless it ends with 0 */
+  /** Runs a runbook's command with the processors' settings. @throws Error unless it exits with 0 */
   async cli(...parameters: string[]): Promise<CliRun> {
     return this.cliWith({}, ...parameters);
   }
@@ -158,9 +158,9 @@ export class Scene {
   }
 
   /**
-   * Runs the command of the runbook that begins so, as it stands there.
-   * @param words to fill in, by the runbook's
-   * @throws Error unless it ends with 0
+   * Runs the runbook's command that begins with this text, unchanged.
+   * @param words values by the runbook's placeholders
+   * @throws Error unless it exits with 0
    */
   async paste(
     fault: string,
@@ -176,7 +176,7 @@ export class Scene {
     return run;
   }
 
-  /** Runs a line that an operator has copied. */
+  /** Runs a line that an operator would copy. */
   async run(fault: string, command: string, settings: Readonly<Record<string, string>> = {}): Promise<PastedRun> {
     this.pasted.set(fault, [...(this.pasted.get(fault) ?? []), command]);
     return this.shell(command, settings);
@@ -188,7 +188,7 @@ export class Scene {
     return runPasted(command, this.#directory, { ...this.#settings(), ...settings });
   }
 
-  /** `cli doctor` of the runbook, which must name what is wrong. @returns its problems, a line each */
+  /** The runbook's `cli doctor`, which must find problems. @returns them, one per line */
   async doctorFinds(fault: string, runbook: string, what: RegExp, beginning = 'cli doctor'): Promise<string[]> {
     const { stdout } = await this.run(fault, commandIn(await runbookText(runbook), beginning));
     const problems = stdout.split('\n').filter((line) => !line.startsWith('ok '));
@@ -197,7 +197,7 @@ export class Scene {
     return problems;
   }
 
-  /** What is not admitted, by cause, as `/api/state` of the processes says it. */
+  /** Messages not admitted, by cause, according to the processes' `/api/state`. */
   async causes(): Promise<Set<string>> {
     const causes = new Set<string>();
     for (const { httpUrl } of this.slots.all()) {
@@ -232,7 +232,7 @@ export class Scene {
     return runCli({ ...this.#settings(), ...settings }, ...parameters);
   }
 
-  /** As a pod has them. */
+  /** As in a pod. */
   #settings(): Record<string, string> {
     const [firstSlot] = USUAL_SLOTS;
     const HTTP_PORT = String(this.slots.ports.get(firstSlot));

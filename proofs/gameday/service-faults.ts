@@ -1,4 +1,4 @@
-/** What the payment service does, or what is between it and us. */
+/** Faults of the payment service, or of the network to it. */
 import { CLIENT_SECRET, type Fault as ServiceFault } from '../../test/support/sandbox-control.ts';
 import { executionOf, transferInOf } from '../../test/support/commands.ts';
 import { LANES } from '../../test/support/stack.ts';
@@ -7,9 +7,9 @@ import { MAX_UNFINISHED_PER_LANE, SLOW_CALL_MS, SPARE_SLOT, USUAL_SLOTS } from '
 
 /** Longer than the objective's 30 s, which is a bound of a histogram and passes no faster than real time. */
 const TOLD_TO_WAIT_SECONDS = 32;
-/** More than the lanes may have unfinished, so that the rest waits in Kafka. */
+/** More than the lanes' limit of unfinished commands, so that the rest waits in Kafka. */
 const TOLD_TO_WAIT_COMMANDS = LANES * MAX_UNFINISHED_PER_LANE * 2;
-/** Of the load none is. */
+/** The steady load has no such command. */
 const HELD_TYPE = 'simulate-uma-receive';
 const CHANGES = ['transfer-in', 'create-quote', 'execute-quote', 'reject-transaction', 'simulate-uma-receive'] as const;
 
@@ -43,7 +43,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     },
     act: ({ stack }) => stack.service.clearFaults(),
   },
-  // Its end would silence the alerts of the objective.
+  // If it ended, the alerts on the objective would go silent.
   {
     name: 'held',
     what: `an operator holds ${HELD_TYPE} commands, and forgets it`,

@@ -1,6 +1,6 @@
 /**
- * Loaded into a processor before its own code (`node --import`): a bug of our own, on purpose. While the file STALL_FILE is
- * there, what is fetched of the topic that it names is put off and never asked for again, as if a resume had been lost.
+ * Loaded before a processor's own code (`node --import`): a deliberate bug. While the file STALL_FILE
+ * exists, fetches of the topic that it names are deferred and never resumed, as if a resume had been lost.
  */
 import { readFileSync } from 'node:fs';
 import type { BatchReply, FetchedBatch } from '../../src/consumers/group-member.ts';

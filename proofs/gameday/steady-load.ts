@@ -1,12 +1,12 @@
-/** Commands that come in evenly, as the ordinary day goes on around the faults. */
+/** A steady flow of commands: normal business while the faults happen. */
 import { transferInOf } from '../../test/support/commands.ts';
 import type { Stack } from '../../test/support/stack.ts';
 
-/** After the last fault: lanes taken over, doubts settled, backlog worked off. */
+/** Limit after the last fault: lanes taken over, doubts settled, backlog processed. */
 const ANSWERED_MS_MAX = 90_000;
 
 export class SteadyLoad {
-  /** Publishing that was not confirmed; such a command may be there or not. */
+  /** Publishes without confirmation: such a command may or may not be in Kafka. */
   failed = 0;
   readonly #stack: Stack;
   readonly #name: string;
@@ -36,7 +36,7 @@ export class SteadyLoad {
     await Promise.all(this.#underWay);
   }
 
-  /** Pauses. @throws Error when a command that was published gets no result */
+  /** Pauses. @throws Error if a published command gets no result */
   async settled(): Promise<void> {
     await this.pause();
     await this.#stack.journal.resultsOfAll(this.#confirmed, ANSWERED_MS_MAX);

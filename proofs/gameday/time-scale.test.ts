@@ -1,4 +1,4 @@
-/** The alerts of a game day are ours: scaling changes durations, and nothing else. */
+/** The alerts of a game day are the chart's: scaling changes only durations. */
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -36,7 +36,7 @@ test.each([
   expect(scaledExpression(expression, FACTOR)).toContain(kept);
 });
 
-test('of all rules only numbers change, and names, labels and texts stay', () => {
+test('only numbers change in the rules; names, labels and texts stay', () => {
   const withoutNumbers = (text: string): string => text.replaceAll(/\d+(\.\d+)?(ms|[smhdwy])?/g, '#');
   const scaled = scaledRules(rules, FACTOR);
   expect(withoutNumbers(JSON.stringify(scaled))).toBe(withoutNumbers(JSON.stringify(rules)));
@@ -62,7 +62,7 @@ test('every alert is raised by a fault', () => {
   expect(coverageProblems(names)).toEqual([]);
 });
 
-test('an alert that nobody thought of is told, as is a name that is no alert', () => {
+test('an alert without a fault is reported, and so is a name that is no alert', () => {
   expect(coverageProblems([...names, 'PaymentsNew'])).toEqual([expect.stringContaining('PaymentsNew')]);
   const [first] = names;
   expect(coverageProblems(names.slice(1))).toEqual([`${first}: not an alert`]);

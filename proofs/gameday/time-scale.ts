@@ -1,7 +1,7 @@
 /**
- * Alert rules for a day that passes faster. Pure.
+ * Alert rules for time that passes faster. Pure.
  *
- * Durations alone are divided by the factor: `for`, `keep_firing_for`, intervals of groups, range windows with their
+ * Only durations are divided by the factor: `for`, `keep_firing_for`, intervals of groups, range windows with their
  * steps, offsets, and the numbers that an age is compared with. Rates, shares, counts and bounds of buckets stay: they
  * mean the same in a shorter time.
  */
@@ -38,13 +38,13 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 const DURATION = String.raw`(?:\d+(?:ms|[smhdwy]))+`;
 const WINDOW = new RegExp(String.raw`\[\s*(${DURATION})\s*(?::\s*(${DURATION})?\s*)?\]`, 'g');
 const OFFSET = new RegExp(String.raw`\boffset\s+(-?)(${DURATION})`, 'g');
-/** An age that is compared as it is, aggregated or not; a rate or derivative of one has its window behind it. */
+/** An age compared directly, aggregated or not; after a rate or derivative of one comes its window. */
 const AGE_COMPARED = new RegExp(
   String.raw`\b(?:${ageMetrics().join('|')})(?:\{[^}]*\})?[\s)]*(?:[<>]=?|[!=]=)(?:\s*bool)?\s*(\d+(?:\.\d+)?)`,
   'g',
 );
 
-/** Gauges in seconds that grow with the time that passes. */
+/** Gauges in seconds that grow as time passes. */
 function ageMetrics(): string[] {
   const definitions: readonly MetricDefinition[] = Object.values(METRICS);
   return definitions
@@ -91,7 +91,7 @@ export function durationMs(text: string): number {
 }
 
 function scaledDuration(text: string, factor: number): string {
-  // Prometheus knows no shorter time; a window of nothing would be an error.
+  // Prometheus has no shorter duration, and an empty window would be an error.
   const ms = Math.max(1, Math.round(durationMs(text) / factor));
   return ms % 1_000 === 0 ? `${ms / 1_000}s` : `${ms}ms`;
 }
