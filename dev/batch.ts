@@ -1,7 +1,7 @@
 /**
- * Programs that run one after the other for hours, each with a log and a time of its own, and one table of all.
+ * Runs programs one after the other for hours, each with its own log and time limit, and prints one table.
  *
- * Each part: started -> ended by itself, or at its limit: SIGTERM, then SIGKILL with all that it started. When this process
+ * Each part: started -> ended by itself, or at its limit: SIGTERM, then SIGKILL for all that it started. If this process
  * dies, the part dies with it.
  */
 import { mkdir, mkdtemp } from 'node:fs/promises';
@@ -14,14 +14,14 @@ import { logTail, startProcess, type SupervisedProcess } from 'payment-processor
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const MINUTE_MS = 60_000;
-/** Brokers and processors of a part that is ended at its limit. */
+/** What a part's brokers and processors need to stop at its limit. */
 const GRACE_MS = 30_000;
 
 export interface Part {
   readonly name: string;
-  /** What it shows, in a few words. */
+  /** What it proves, in a few words. */
   readonly title: string;
-  /** Program and its words; started in the root of the repository, this Node first on the PATH. */
+  /** Program and arguments; started in the root of the repository, with this Node first on the PATH. */
   readonly command: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly limitMinutes: number;
@@ -31,19 +31,19 @@ export interface PartEnd {
   readonly name: string;
   readonly title: string;
   readonly verdict: 'held' | 'fell';
-  /** Of a part that fell. */
+  /** For a part that failed. */
   readonly reason: string | null;
   readonly seconds: number;
   readonly log: string;
 }
 
 export interface BatchOptions {
-  /** Names; null: all. */
+  /** Names of parts; null: all. */
   readonly only: readonly string[] | null;
-  /** For each part instead of its own. */
+  /** Overrides each part's own limit. */
   readonly limitMinutes: number | null;
   readonly output: 'table' | 'json';
-  /** Where the logs go; null: a new folder in the temporary one. */
+  /** Folder for the logs; null: a new temporary one. */
   readonly logs: string | null;
 }
 
@@ -55,9 +55,9 @@ export const BATCH_USAGE = `  --only A,B          these alone
 `;
 
 /**
- * @param numbers further options that take a whole number above 0
- * @returns null where help is asked for
- * @throws RangeError, TypeError that say what is wrong
+ * @param numbers more options that take a whole number above 0
+ * @returns null if help is requested
+ * @throws RangeError, TypeError that name the problem
  */
 export function readBatchWords<Name extends string>(
   args: string[],
@@ -88,7 +88,7 @@ export function readBatchWords<Name extends string>(
   };
 }
 
-/** @throws RangeError that names what is not among them */
+/** @throws RangeError that names the unknown ones */
 export function chosenParts<Named extends { readonly name: string }>(
   parts: readonly Named[],
   only: readonly string[] | null,
@@ -143,7 +143,7 @@ async function endAtLimit(running: SupervisedProcess): Promise<void> {
   await running.killAll();
 }
 
-/** Says how each part ended as it ends; of one that fell, the last lines of its log. */
+/** Prints how each part ended, and the last lines of the log if it failed. */
 export async function runParts(
   parts: readonly Part[],
   folder: string,
@@ -161,7 +161,7 @@ export async function runParts(
   return ends;
 }
 
-/** Columns as wide as what is in them. */
+/** Columns as wide as their content. */
 export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));

@@ -1,10 +1,10 @@
-/** How the processor is started in production, for those that start it here: the `start` script of package.json. */
+/** Starts the processor here as in production: by the `start` script of package.json. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('../', import.meta.url);
 
-/** Node's options and the absolute path of the program: what comes after `node`. */
+/** Arguments of `node`: its options and the absolute path of the program. */
 export function startArguments(): string[] {
   const { scripts } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8')) as {
     scripts: { start: string };

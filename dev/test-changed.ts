@@ -1,6 +1,6 @@
 /**
- * Checks and tests what a change touches, in less than a minute: format, lint and types, and the tests in this process alone that
- * import what has changed. Tests with processes or a Kafka run where they have changed themselves or are named.
+ * Checks and tests what a change touches, in less than a minute: format, lint and types, and the in-process tests that
+ * import it. Tests with processes or Kafka run only if they themselves have changed or are named.
  *
  *   npm run test:changed                     what is changed since the last commit
  *   npm run test:changed -- --since main     ... since another one
@@ -32,7 +32,7 @@ const changed = [
 
 function stepsOf(files: readonly string[]): Step[] {
   const sources = files.filter((file) => /\.(ts|js|cjs)$/.test(file));
-  // A change of the configuration would have everything run.
+  // A changed configuration would run everything.
   const imported = sources.filter((file) => /^(src|packages|dev|test|proofs)\//.test(file));
   const { kafka, processes, secured } = testFiles();
   const withOthers = [...processes, ...kafka, ...secured].filter(
@@ -50,7 +50,7 @@ function stepsOf(files: readonly string[]): Step[] {
 const TYPES_KEPT = 'node_modules/.cache/types.tsbuildinfo';
 const PASS = ['--passWithNoTests'];
 
-/** @returns its exit code, once its output is shown as a whole */
+/** Shows its output in one piece. @returns its exit code */
 function run({ title, words }: Step): Promise<number> {
   const beganMs = performance.now();
   const child = spawn('npx', ['--no-install', ...words], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,4 +1,4 @@
-/** Checks: each compares one text that is expected with one that was seen. Here those of what arrived. */
+/** Checks of what arrived. Each compares an expected text with the actual one. */
 import { UNREADABLE_BYTES } from './commands.ts';
 import type { Journal } from './journal.ts';
 
@@ -29,7 +29,7 @@ export function eventChecks(journal: Journal): Check[] {
   const paymentId = resultOf('uma-payment-1')?.transaction?.id;
   const quoteChanges = journal.ofKind('quote-status').filter(({ key }) => key === quoteId);
   const paymentChanges = journal.ofKind('transaction-status').filter(({ key }) => key === paymentId);
-  // It goes on to COMPLETED, sooner or later.
+  // Sooner or later it continues to COMPLETED.
   const quotePath = listed(quoteChanges.slice(0, 2).map(({ value }) => changeText(value)));
   const paymentPath = listed(paymentChanges.map(({ value }) => changeText(value)));
   const letter = journal.ofKind('dead-letter').find(({ key }) => key === 'unreadable-1');

@@ -1,5 +1,5 @@
 /**
- * The fields of the demo's commands, and the accounts they name. Account ids avoid the last three digits to which the
+ * The fields of the demo's commands, and their accounts. Account ids avoid the endings (three digits) to which the
  * sandbox gives a meaning. Amounts are in the smallest unit of their currency.
  */
 import type { CommandInput } from 'payment-processor-client/internal/command-input';
@@ -14,7 +14,7 @@ export const ACCOUNTS: readonly AccountSeed[] = [
   { id: ALICE, currency: 'USD', balance: 1_000_000n },
   { id: CAROL, currency: 'USD', balance: 0n },
   { id: BOB, currency: 'EUR', balance: 0n },
-  // Where a simulated payment in USD to this customer goes.
+  // Receives a simulated payment in USD to this customer.
   { id: `${ALICE}-USD`, currency: 'USD', balance: 0n },
   { id: BANK, currency: 'USD', balance: 500_000n },
 ];

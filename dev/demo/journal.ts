@@ -1,4 +1,4 @@
-/** All that is published and arrives during the demo, in its order: what the table shows is what the checks judge. */
+/** Everything published and received during the demo, in order: the checks judge exactly what the table shows. */
 import { EventEmitter, once } from 'node:events';
 import type { CommandType, PaymentEvent } from 'payment-processor-client';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
@@ -23,14 +23,14 @@ export class Journal extends EventEmitter<{ entry: [JournalEntry] }> {
     return this.#entries.filter((entry): entry is EntryOf<Kind> => entry.kind === kind);
   }
 
-  /** No wait goes on after this; the first reason stays. */
+  /** Ends all waits; the first reason counts. */
   end(reason: string): void {
     this.#end.abort(reason);
   }
 
   /**
-   * @param find looks for what is awaited, now and after every further entry
-   * @throws an error that says why it did not come: the time is over, or the journal has ended
+   * @param find looks for what is awaited, now and after every new entry
+   * @throws an error that says why it did not arrive: a timeout, or the journal has ended
    */
   async waitFor<Value>(find: () => Value | undefined, timeoutMs: number): Promise<Value> {
     const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(timeoutMs)]);
@@ -39,7 +39,7 @@ export class Journal extends EventEmitter<{ entry: [JournalEntry] }> {
       if (found !== undefined) return found;
       if (this.#end.signal.aborted) throw new Error(String(this.#end.signal.reason));
       if (signal.aborted) throw new Error(`none came within ${timeoutMs / 1000} s`);
-      // It rejects only for the signal, which is looked at above.
+      // It rejects only because of the signal, which is checked above.
       await once(this, 'entry', { signal }).catch(() => undefined);
     }
   }

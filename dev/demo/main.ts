@@ -1,8 +1,8 @@
 /**
- * `npm run demo`: the processor with everything around it on this machine, one of each command, and whether all came
- * out right.
+ * `npm run demo`: the processor with everything around it on this machine, one of each command, and whether everything
+ * went right.
  *
- *   set up -> fault rules -> the story, arrivals shown as they come -> books and effects -> checks -> (--keep) -> end
+ *   set up -> fault rules -> the story, arrivals shown as they happen -> books and effects -> checks -> (--keep) -> end
  */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -35,10 +35,10 @@ With KAFKA_BROKERS and SCHEMA_REGISTRY_URL set, those are used instead, under a 
 Exit codes: 0 all came out right; 1 something did not, or nothing could be started; 2 wrong options; 130 interrupted.
 `;
 
-/** As a shell tells that SIGINT ended a program. */
+/** The exit code of a program that SIGINT ended. */
 const EXIT_CODE_INTERRUPTED = 130;
 
-/** All of it takes one or two seconds; whatever holds it up must not hold up the terminal. */
+/** It normally takes one or two seconds, and must never block the terminal. */
 const STOP_MS_MAX = 30_000;
 
 const EXAMPLE_VALUE =
@@ -63,10 +63,10 @@ async function runDemo(options: DemoOptions): Promise<number> {
     if (!(error instanceof EngineError)) throw error;
     process.stderr.write(`${error.message}\n`);
   } finally {
-    // What cannot be ended in order, or in time, ends with this process.
+    // What does not stop in order or in time ends with this process.
     await Promise.race([stops.disposeAsync().catch(() => undefined), sleep(STOP_MS_MAX)]);
     const logFile = join(directory, PROCESSOR_LOG);
-    // It tells what went wrong.
+    // It shows what went wrong.
     if (code === EXIT_CODE_FAILED && existsSync(logFile)) process.stderr.write(`The processor's log is ${logFile}\n`);
     else await rm(directory, { recursive: true, force: true });
   }
@@ -124,7 +124,7 @@ Ctrl-C ends all of it.`);
   await Promise.race([interrupted, ended]);
 }
 
-/** Null where help is asked for. */
+/** Null if help is requested. */
 function parseWords(args: string[]) {
   const { values } = parseArgs({
     args,
@@ -148,5 +148,5 @@ function jsonOf(text: string): unknown {
   }
 }
 
-// A stage that was interrupted half-way may hold sockets; what it started ends with this process.
+// An interrupted stage may hold sockets; what it started ends with this process.
 process.exit(await runDemo(readWords(USAGE, parseWords)));

@@ -1,13 +1,13 @@
-/** What the service itself knows of the demo: its books, and what took effect by operation and Idempotency-Key. */
+/** The service's own view of the demo: its books, and what took effect, by operation and Idempotency-Key. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { World } from 'payment-processor-sandbox/state';
 import { check, listed, type Check } from './checks.ts';
 
-/** Payments are done about two seconds after their execution; what a fault rule delays may take longer, and is shown. */
+/** Payments complete about two seconds after execution. A fault rule may delay one longer; then it is shown. */
 const SETTLED_MS_MAX = 10_000;
 const SETTLED_POLL_MS = 100;
 
-/** What must have taken effect: once each, and nothing else at all. */
+/** What must have taken effect: each exactly once, and nothing else. */
 const EFFECTS_EXPECTED = [
   'create-quote quote-1',
   'create-quote immediate-1',
@@ -71,7 +71,7 @@ export function serviceChecks(world: World): Check[] {
   ];
 }
 
-/** Each operation and key, as often as it took effect. */
+/** Each operation and key, once per time it took effect. */
 function effectiveKeys({ effects }: World): string[] {
   const { operations, unkeyed } = effects.report();
   return Object.entries(operations).flatMap(([operation, keys]) =>
@@ -87,7 +87,7 @@ function amountsUnderWay({ books }: World): string[] {
   return amountsText(transit.map(({ currency, balance }) => [currency, balance]));
 }
 
-/** Those that are not zero. */
+/** The balances that are not zero. */
 function amountsText(amounts: Iterable<[currency: string, amount: bigint]>): string[] {
   return [...amounts].flatMap(([currency, amount]) => (amount === 0n ? [] : [`${amount} ${currency}`]));
 }

@@ -2,7 +2,7 @@
  * Everything that the demo needs, on this machine.
  *
  * Stages: sandbox -> Kafka and schema registry (an existing pair if the environment names one) -> topics and schemas
- * -> processor, publisher and readers -> (stops) ended in the opposite order.
+ * -> processor, publisher and readers -> (stops) ended in reverse order.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -29,19 +29,19 @@ import { Journal } from './journal.ts';
 
 type Settings = ClientSettings & TopicSettings;
 
-/** Executed quotes and transfers-in are done after this time: long enough to be seen under way. */
+/** Executed quotes and transfers-in take this long: enough to be seen in progress. */
 const SETTLE_MS = 2_000;
-/** Far longer than the demo: the incoming payment must still wait when it is rejected, on a slow machine too. */
+/** Far longer than the demo: even on a slow machine the incoming payment must still be waiting when it is rejected. */
 const APPROVAL_MS = 600_000;
-/** With no call under way it ends well within a second. */
+/** Without a call under way it stops well within a second. */
 const PROCESSOR_STOP_MS_MAX = 10_000;
 
-/** In the directory that the demo is given. */
+/** In the demo's directory. */
 export const PROCESSOR_LOG = 'processor.log';
 
 const OWN_KAFKA = 'For a Kafka of its own: env -u KAFKA_BROKERS -u SCHEMA_REGISTRY_URL npm run demo';
 
-/** What the story is played with. */
+/** What the story needs. */
 export type Stage = Awaited<ReturnType<typeof setUp>>;
 
 /**
@@ -79,7 +79,7 @@ export async function setUp(directory: string, stops: AsyncDisposableStack) {
     API_BASE_URL: sandbox.baseUrl,
     API_TOKEN_ID: 'demo',
     API_CLIENT_SECRET: 'demo',
-    // Doubt, which fault rules can bring about, is settled within a few seconds, well before a result is missed.
+    // Fault rules can cause doubt; this settles it within a few seconds, well before a result counts as missing.
     API_TIMEOUT_MS: '5000',
     SETTLING_TIME_MS: '2000',
     POLL_INTERVAL_MS: '500',
@@ -100,7 +100,7 @@ async function startKafka(stops: AsyncDisposableStack): Promise<Environment> {
   return { KAFKA_BROKERS: engine.brokers.join(), SCHEMA_REGISTRY_URL: engine.registryUrl };
 }
 
-/** Without the other settings: what the user's shell has set for another processor must not reach this one. */
+/** Drops all other settings: the user's shell may have them set for another processor. */
 function environmentWith(kept: readonly string[]): Environment {
   const dropped = Object.keys(SETTINGS).filter((name) => !kept.includes(name));
   const names = new Set(dropped.flatMap((name) => [name, `${name}_FILE`]));

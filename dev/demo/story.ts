@@ -1,6 +1,6 @@
 /**
- * The story of the demo: publishes one command after the other, each once the answer of the one before has come, so
- * that the table reads like a story. Every wait has a limit; a command that has nothing to build on is not published.
+ * The story of the demo: publishes the commands one by one, each after the previous one's answer has arrived, so
+ * that the table reads like a story. Every wait has a limit; a command whose prerequisite failed is not published.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,12 +13,12 @@ import { check, type Check } from './checks.ts';
 import * as fields from './commands.ts';
 import type { Stage } from './set-up.ts';
 
-/** Results come within a tenth of a second; with doubt to be settled, within some ten seconds. */
+/** Results arrive within a tenth of a second, or within about ten seconds if doubt must be settled. */
 const RESULT_MS_MAX = 30_000;
 /** Status changes and dead letters are written with the result, or in the next transaction. */
 const EVENT_MS_MAX = 10_000;
 
-/** Long enough for its result to come first, and short to wait for. */
+/** Long enough for its result to arrive first, and short to wait for. */
 const SHORT_QUOTE_LIFETIME_MS = 1_000;
 /** Beyond the quote's lifetime, so that the two clocks' rounding does not matter. */
 const EXPIRY_MARGIN_MS = 100;
@@ -29,7 +29,7 @@ interface Answer {
   readonly seen: string;
 }
 
-/** @returns a check of each answer; never throws for what the processor did or did not do */
+/** @returns a check of each answer; whatever the processor does or fails to do, it does not throw */
 export async function tellStory(stage: Stage): Promise<Check[]> {
   return [...(await tellQuotes(stage)), ...(await tellTransfers(stage)), ...(await tellFailures(stage))];
 }
@@ -96,7 +96,7 @@ function executionOf({ result }: Answer): CommandInput<'execute-quote'> | null {
 
 /**
  * Publishes under a new command id and waits for the result that answers it.
- * @param content bytes if it is no command, null if what it builds on did not come about
+ * @param content bytes if it is not a command, null if its prerequisite failed
  */
 async function ask<Type extends CommandType>(
   stage: Stage,
@@ -120,7 +120,7 @@ async function ask<Type extends CommandType>(
   }
 }
 
-/** Past the publisher, which refuses to send what is no command. */
+/** Bypasses the publisher, which refuses to send anything but commands. */
 async function publishBytes(
   { kafka, settings }: Stage,
   type: CommandType,
@@ -147,7 +147,7 @@ async function changed(stage: Stage, kind: 'quote-status' | 'transaction-status'
   if (id !== undefined) await shown(stage, () => changes().find(({ value }) => value.previousStatus !== null));
 }
 
-/** So that it is in the table before the next command; whether it came, and what it was, is for the checks to say. */
+/** So that it is in the table before the next command. The checks say whether it arrived, and whether it is right. */
 async function shown({ journal }: Stage, find: () => object | undefined): Promise<void> {
   await journal.waitFor(find, EVENT_MS_MAX).catch(() => undefined);
 }

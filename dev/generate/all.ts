@@ -1,4 +1,4 @@
-/** `npm run generate` writes all that is generated; with `--check` it only compares, and exits 1 when a file is stale. */
+/** `npm run generate` writes all generated files; with `--check` it only compares, and exits 1 if one is stale. */
 import './record-types.ts';
 import './schema-bundle.ts';
 import './metrics-doc.ts';

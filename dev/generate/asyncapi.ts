@@ -20,7 +20,7 @@ const { version, license } = JSON.parse(readFileSync(new URL('../../package.json
   version: string;
   license: string;
 };
-/** How the topics are made by default. */
+/** The default configuration of the topics. */
 function topicBindings(): Map<string, object> {
   const settings = readSomeSettings({ TOPIC_PREFIX: 'payments' }, TOPIC_SETTING_NAMES);
   if (!settings.ok) throw new Error(settings.problems.join('; '));
@@ -40,7 +40,7 @@ function topicBindings(): Map<string, object> {
   );
 }
 
-/** In few lines: it is for programs, and stands in schemas/bundle for people. */
+/** Compact, because it is for programs; people find it in schemas/bundle. */
 function compact(schema: unknown): unknown {
   return new Document(schema).createNode(schema, { flow: true });
 }

@@ -1,6 +1,6 @@
 /**
- * Writes helm/files/rights.json, from which the chart makes its KafkaUsers, from the table of rights: by role what Strimzi
- * takes, with `@prefix@` and `@group@` for the chart to fill in. With `--check` only compares.
+ * Writes helm/files/rights.json, from which the chart makes its KafkaUsers, from the table of rights: per role, what Strimzi
+ * expects, with `@prefix@` and `@group@` for the chart to fill in. With `--check` only compares.
  */
 import { ROLE_NAMES, rightsOf, type Right, type Role } from 'payment-processor-contract/rights';
 import { writeOrCheck } from './generated-file.ts';

@@ -1,8 +1,8 @@
 /**
- * Writes helm/values.schema.json: the settings by the table in packages/contract/src/config.ts, the chart's other values as written here.
+ * Writes helm/values.schema.json: settings from the table in packages/contract/src/config.ts, the chart's other values from here.
  *
- * What a setting takes is what its reading says of a text that is none: the sentence is the table's own, and one that is
- * not known here ends the generation, so that the schema never says less than was meant.
+ * A setting's type follows from the error that parsing an invalid text gives. The table supplies that sentence, and one
+ * that is unknown here aborts the generation, so that the schema is never laxer than the table.
  */
 import { readSomeSettings, SETTINGS, type SettingName } from 'payment-processor-contract/config';
 import { ROLE_NAMES } from 'payment-processor-contract/rights';
@@ -10,7 +10,7 @@ import { writeOrCheck } from './generated-file.ts';
 
 type Schema = Record<string, unknown>;
 
-/** No setting takes it, but for those that take any text. */
+/** No setting accepts it, except those that accept any text. */
 const NO_VALUE = '\u0001';
 
 const SET_BY_THE_CHART: readonly SettingName[] = [
@@ -27,7 +27,7 @@ function complaintOf(name: SettingName): string | null {
   return problem.slice(name.length + 1, problem.lastIndexOf(` (${SETTINGS[name].meaning})`));
 }
 
-/** YAML has numbers and booleans, the environment has texts: both are taken. */
+/** YAML has numbers and booleans, the environment has strings: both are accepted. */
 function valueSchema(name: SettingName): Schema {
   const complaint = complaintOf(name);
   if (complaint === null) return { type: 'string' };
@@ -90,7 +90,7 @@ const probe = closed({
   timeoutSeconds: whole(1, 600),
   failureThreshold: whole(1, 1000),
 });
-/** The names of alerts are the templates' to know. */
+/** The templates check the names of alerts. */
 const alertChange = closed({
   enabled: flag,
   severity: { type: 'string', minLength: 1 },
@@ -98,15 +98,15 @@ const alertChange = closed({
   threshold: { anyOf: [{ type: 'number' }, { type: 'string', pattern: '^[0-9]+(\\.[0-9]+)?$' }] },
   expr: { type: 'string', minLength: 1 },
 });
-/** Variables of a proxy pass here, so that the templates can say why they are refused. */
+/** Proxy variables pass here, so that the templates can say why they refuse them. */
 const extraName =
   '^(OTEL_[A-Z0-9_]+|NODE_OPTIONS|TZ|NODE_USE_ENV_PROXY|([Hh][Tt][Tt][Pp][Ss]?|[Nn][Oo]|[Aa][Ll][Ll])_[Pp][Rr][Oo][Xx][Yy])$';
 const settings = closed(Object.fromEntries(plainNames.map((name) => [name, settingSchema(name)])));
 const secretSettings = closed(Object.fromEntries(names.filter(isSecret).map((name) => [name, reference])));
-/** Above the largest LANES no process is of use. */
-/** Roles beside the processor's. */
+/** Roles besides the processor's. */
 const OTHER_ROLES = ROLE_NAMES.filter((role) => role !== 'processor');
 const NAME_OR_NONE = '^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$';
+/** More processes than the largest LANES would be useless. */
 const REPLICAS_MAX = 1000;
 
 const schema: Schema = {
@@ -182,7 +182,7 @@ const schema: Schema = {
           enabled: flag,
           prometheusUrl: { type: 'string', pattern: '^(https?://.+)?$' },
           authenticationRef: text,
-          // The metric comes from the processes themselves: with none there is nothing to scale on.
+          // The metric comes from the processes themselves: without any there is nothing to scale on.
           minReplicas: whole(1, REPLICAS_MAX),
           maxReplicas: whole(0, REPLICAS_MAX),
           waitingPerReplica: whole(1, 1_000_000),

@@ -1,9 +1,9 @@
 /**
- * Names in package-lock.json the optional packages of other platforms that `npm install` left out because the registry
- * in use does not carry them: `npm ci` wants every one named, though it installs none of them. Run it after
- * `npm install`; with `--check` it only compares, and exits 1 when one is missing.
+ * Adds to package-lock.json the optional packages of other platforms that `npm install` omitted because the registry
+ * in use does not carry them: `npm ci` requires an entry for each, though it installs none of them. Run it after
+ * `npm install`; with `--check` it only compares, and exits 1 if one is missing.
  *
- * All packages of this repository have the same version of a dependency: a second one would be installed without our patches.
+ * All packages of this repository use the same version of a dependency: a second one would be installed without our patches.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-/** What the dashboard shows, row by row. Metrics are named by their key in the table, so that none can be made up. */
+/** The dashboard's panels, row by row. Metrics are named by their key in the table, so that none can be invented. */
 import { METRICS, type MetricName } from '../../src/ops/metrics-table.ts';
 
 interface Query {
@@ -14,7 +14,7 @@ export interface Panel {
   readonly unit: Unit;
   readonly description: string;
   readonly queries: readonly Query[];
-  /** Where it becomes red; none: no colour. */
+  /** From where it is red; omitted: no colour. */
   readonly redFrom?: number;
 }
 

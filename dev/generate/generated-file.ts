@@ -1,11 +1,11 @@
-/** Writing a generated file, or with `--check` only comparing it: exit code 1 and what to do when it is stale. */
+/** Writes a generated file, or with `--check` only compares it: exit code 1, and what to do, if it is stale. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const root = new URL('../../', import.meta.url);
 
 /**
  * @param path of the file, from the root of the repository
- * @param source what it is generated from, for people
+ * @param source what it is generated from, in words
  */
 export function writeOrCheck(path: string, source: string, text: string): void {
   const target = new URL(path, root);

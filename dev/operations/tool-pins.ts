@@ -1,6 +1,6 @@
 /**
- * The one table of the tools that check chart, alerts and image files, of the game day, of the matrix, and of the tests
- * against Kubernetes' own servers, with their exact versions and what their downloads must be.
+ * The one table of tools: for checking chart, alerts and image files, for the game day, the matrix, and the tests
+ * against Kubernetes' own servers. It pins exact versions and the digests of downloads.
  */
 
 export type ToolName =
@@ -30,11 +30,11 @@ export const CLUSTER_TOOLS: readonly ToolName[] = [
 ];
 
 export type ToolPin = {
-  /** As people say it. */
+  /** Its name for people. */
   readonly title: string;
-  /** Folder in the cache; it carries the version, so that a changed pin is another folder. */
+  /** Folder in the cache; its name has the version, so that a changed pin is a new folder. */
   readonly folder: string;
-  /** What is used of it, below its folder. */
+  /** The part that we use, below its folder. */
   readonly path: string;
   /** Rough duration on two cores with an empty cache, for the progress line, seconds. */
   readonly expectedSeconds: number;
@@ -42,7 +42,7 @@ export type ToolPin = {
   /** One program. */
   (
     | ProgramPin
-    /** The archive's signature is apt's to check; the distribution decides the version. */
+    /** apt checks the archive's signature; the distribution decides the version. */
     | { readonly kind: 'debian'; readonly debianPackage: string }
     | { readonly kind: 'wheel'; readonly requirement: string; readonly integrity: string }
     /** Built from its Go modules. */
@@ -50,7 +50,7 @@ export type ToolPin = {
     /** The *.yaml of a folder of a Go module. */
     | { readonly kind: 'goModuleFiles'; readonly module: string; readonly folderInModule: string }
     | { readonly kind: 'strimziResources' }
-    /** A folder of an npm package, of which nothing is run. */
+    /** A folder of an npm package from which nothing is run. */
     | {
         readonly kind: 'npmPackageFiles';
         readonly npmPackage: string;
@@ -61,17 +61,17 @@ export type ToolPin = {
 
 export interface ProgramPin {
   readonly kind: 'program';
-  /** npm packages that carry it built, by Node's platform and architecture. */
+  /** npm packages that carry its binary, by Node's platform and architecture. */
   readonly packages: Readonly<Record<string, PackagedProgram>>;
-  /** Built from this Go module elsewhere. */
+  /** On other platforms it is built from this Go module. */
   readonly goModule: string | null;
 }
 
 interface PackagedProgram {
   readonly npmPackage: string;
-  /** Of the package's archive, as npm writes it. */
+  /** Integrity of the package's archive, as npm writes it. */
   readonly integrity: string;
-  /** An archive in the package that it lies in; null: it lies in the package itself. */
+  /** The archive inside the package that contains it; null: the package itself does. */
   readonly zip: string | null;
   readonly file: string;
 }
@@ -99,7 +99,7 @@ export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
     goModule: 'helm.sh/helm/v4/cmd/helm@v4.2.3',
     expectedSeconds: 5,
   },
-  /** For the matrix, and for a cluster: Helm 4 applies on the server and waits in another way, which nobody has tried yet. */
+  /** For the matrix, and for a cluster: Helm 4 applies on the server and waits differently, which nobody has tested yet. */
   helm3: {
     kind: 'program',
     title: 'Helm 3.17.2',
@@ -112,7 +112,7 @@ export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
     goModule: 'helm.sh/helm/v3/cmd/helm@v3.17.2',
     expectedSeconds: 5,
   },
-  /** The newest of the release line that the sources run on, and the newest at all: for the matrix. */
+  /** For the matrix: the newest of the release line that the sources run on, and the newest of all. */
   node24: {
     kind: 'program',
     title: 'Node 24.21.0',
@@ -137,7 +137,7 @@ export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
     goModule: null,
     expectedSeconds: 10,
   },
-  // No registry of packages has it: the distribution decides the version. Rules and their tests are read alike by 2.x and 3.x.
+  // No package registry has it: the distribution decides the version. 2.x and 3.x read rules and their tests alike.
   promtool: {
     kind: 'debian',
     title: 'promtool (of the prometheus package)',
@@ -146,7 +146,7 @@ export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
     debianPackage: 'prometheus',
     expectedSeconds: 10,
   },
-  // The same package in the same folder: what is installed for one is there for the other.
+  // The same package in the same folder: installing one also installs the other.
   prometheus: {
     kind: 'debian',
     title: 'Prometheus (of the prometheus package)',
@@ -175,7 +175,7 @@ export const TOOL_PINS: Readonly<Record<ToolName, ToolPin>> = {
     integrity: 'sha512-9B9/RSv/V37xgui3rWtar+OCY0Y7YFk4Yp9MjhrkQzfY5F5mlnS8xRhWz9cdz5Amvh/IAlvVYe92j8TkFr2xow==',
     expectedSeconds: 10,
   },
-  // etcd has the version that this release asks for, 3.6.8. About 700 MB of modules and 3 GB of build cache for 228 MB.
+  // etcd has the version that this release requires, 3.6.8. Takes 700 MB of modules and 3 GB of build cache, for 228 MB.
   kubernetes: {
     kind: 'kubernetes',
     title: 'Kubernetes 1.36.3 (API server and controllers) and etcd',

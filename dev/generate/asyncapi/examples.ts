@@ -1,4 +1,4 @@
-/** Examples of the document, typed as the records are; `test/docs/asyncapi.test.ts` reads each by the code that reads messages. */
+/** The document's examples, typed like the records; `test/docs/asyncapi.test.ts` reads each with the code that reads messages. */
 import { fingerprintOf, type CommandInput } from 'payment-processor-client';
 import type { HoldOrder } from '../../../src/ledger/holds.ts';
 import {

@@ -21,7 +21,7 @@ const text = (description: string): object => ({ type: 'string', description });
 const INSTANT = { type: 'string', format: 'date-time' };
 const DIGITS = { type: 'string', pattern: '^[0-9]+$' };
 
-/** Carried from a command to what follows from it. */
+/** Copied from a command to what follows from it. */
 const CARRIED = {
   'correlation-id': text('Carried from the command to its results and events.'),
   traceparent: text('W3C trace context.'),
@@ -59,7 +59,7 @@ export function commandHeaders(recordName: string, format: 'avro' | 'json'): Hea
   };
 }
 
-/** Headers of an operator's decision that are read. */
+/** The headers that we read from an operator's decision. */
 export function decisionHeaders(format: 'avro' | 'json'): HeaderSchema {
   const { 'content-type': contentType } = commandHeaders('OperatorDecision', format).properties;
   return {
@@ -74,7 +74,7 @@ export function decisionHeaders(format: 'avro' | 'json'): HeaderSchema {
   };
 }
 
-/** Headers of what the processor publishes: by the function that writes them, with what is not the same on each. */
+/** Headers of what the processor publishes: from the function that writes them, plus those that vary. */
 export function publishedHeaders(recordName: string): HeaderSchema {
   const [one, other] = ['a', 'b'].map((name, timeMs) => eventHeaders({ id: name, recordName, subject: name, timeMs }));
   const written = Object.entries(one ?? {}).map(([name, value]): [string, object] => [
@@ -98,7 +98,7 @@ export function publishedHeaders(recordName: string): HeaderSchema {
   };
 }
 
-/** Headers of a copy in JSON: those of the original, but for the content type. */
+/** Headers of a copy in JSON: those of the original, except for the content type. */
 export function jsonCopyHeaders(recordName: string): HeaderSchema {
   const original = publishedHeaders(recordName);
   const own = {
@@ -110,7 +110,7 @@ export function jsonCopyHeaders(recordName: string): HeaderSchema {
   return { ...original, properties: { ...original.properties, ...own } };
 }
 
-/** Headers of a dead letter, beside those of the original message. */
+/** Headers of a dead letter, in addition to those of the original message. */
 export function deadLetterHeaders(reasons: readonly string[]): HeaderSchema {
   return {
     type: 'object',

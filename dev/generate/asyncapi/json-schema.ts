@@ -1,4 +1,4 @@
-/** JSON Schema of a record as JSON: the same members by name, those with a default optional, none else. */
+/** JSON Schema of a record in JSON: the same members by name, optional if they have a default, and no others. */
 import { readSchemaFile, RECORD_NAMESPACE } from 'payment-processor-contract/schemas';
 
 /** Schemas by record, with all that they refer to; references are to `#/components/schemas/<name>`. */
