@@ -1,8 +1,8 @@
 /**
  * Asks another member for its report: one GET of one path, on its own connection, bounded in time and bytes.
  *
- * Any client that joins the group can announce an address. So we follow no redirects (undici's default), never send the token
- * itself (`member-key.ts`), and use a report only if it comes from the very process that we asked.
+ * Any client that joins the group can announce an address. So we follow no redirects (undici's default) and never send the token
+ * itself (`member-key.ts`). A report counts only if it comes from the very process that we asked.
  */
 import { Client, errors } from 'undici';
 import { processName } from '../../consumers/group-processes.ts';

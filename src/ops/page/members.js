@@ -18,11 +18,11 @@ export function showMembers(state) {
     ...['Member', 'State', 'Lanes', 'In Kafka', 'Oldest', 'Unfinished', 'Calls', 'Last report', 'Address', 'Release'],
   ];
   fillTable('members', headings, rows, 'No member is known yet.');
-  setText(byId('group'), inShort(state));
+  setText(byId('group'), groupSummary(state));
 }
 
 /** @param {GroupState} state */
-function inShort({ isGroupKnown, lanes, lanesConfigured, members }) {
+function groupSummary({ isGroupKnown, lanes, lanesConfigured, members }) {
   const inGroup = members.filter(({ standing }) => standing === 'member').length;
   const reporting = members.filter(({ isCounted }) => isCounted).length;
   const openLanes = lanes.filter(({ stage }) => stage === 'open').length;

@@ -52,13 +52,13 @@ export function showAbsence(since) {
 function showIdentity(state) {
   const upSeconds = (Date.parse(state.at) - Date.parse(state.startedAt)) / 1000;
   const reporting = state.members.filter(({ isCounted }) => isCounted).length;
-  const there = state.members.filter(({ standing }) => standing !== 'gone').length;
+  const present = state.members.filter(({ standing }) => standing !== 'gone').length;
   const { groupId, prefix, service } = state.deployment;
   const asked = state.members.find(({ isThis }) => isThis)?.process ?? '';
   const up = `up for ${duration(Math.max(0, Math.round(upSeconds)))}`;
   setText(
     byId('identity'),
-    `${prefix} in group ${groupId}, calling ${service}. ${count(reporting)} of ${counted(Math.max(reporting, there), 'member')} reporting. This page is from ${asked}, ${up}.`,
+    `${prefix} in group ${groupId}, calling ${service}. ${count(reporting)} of ${counted(Math.max(reporting, present), 'member')} reporting. This page is from ${asked}, ${up}.`,
   );
 }
 
