@@ -47,10 +47,10 @@ export interface BatchOptions {
   readonly logs: string | null;
 }
 
-export const BATCH_USAGE = `  --only A,B          these alone
-  --limit-minutes N   ends each that takes longer, which then fell (each has a limit of its own)
-  --logs DIR          where the logs go (default: a new folder in the temporary one)
-  --output json       instead of the table; progress goes to standard error
+export const BATCH_USAGE = `  --only A,B          only these
+  --limit-minutes N   ends each that takes longer, and counts it as failed (default: each has its own limit)
+  --logs DIR          folder for the logs (default: a new temporary one)
+  --output json       JSON instead of the table; progress goes to standard error
   --help              this text
 `;
 

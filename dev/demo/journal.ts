@@ -38,7 +38,7 @@ export class Journal extends EventEmitter<{ entry: [JournalEntry] }> {
       const found = find();
       if (found !== undefined) return found;
       if (this.#end.signal.aborted) throw new Error(String(this.#end.signal.reason));
-      if (signal.aborted) throw new Error(`none came within ${timeoutMs / 1000} s`);
+      if (signal.aborted) throw new Error(`none arrived within ${timeoutMs / 1000} s`);
       // It rejects only because of the signal, which is checked above.
       await once(this, 'entry', { signal }).catch(() => undefined);
     }

@@ -23,16 +23,16 @@ import { rowText, TABLE_HEAD } from './table.ts';
 const USAGE = `Usage: npm run demo -- [options]
 
 Starts Kafka, a schema registry, the sandbox of the payment service and the processor on this machine, publishes each
-kind of command, shows the results and status changes as they arrive, and checks that all came out right.
+kind of command, shows the results and status changes as they arrive, and checks that everything went right.
 With KAFKA_BROKERS and SCHEMA_REGISTRY_URL set, those are used instead, under a topic prefix of the demo's own.
 
   --keep                  stay up after the checks, until Ctrl-C, and print the settings to use
   --sandbox-fault JSON    a fault rule of the sandbox, or a list of them (packages/sandbox/README.md), in force before
                           anything is published; '{"kind":"drop-after","operation":"transfer-in","count":1}' must
-                          still come out right, '{"kind":"status","operation":"transfer-in","httpStatus":400}' cannot
+                          still go right, '{"kind":"status","operation":"transfer-in","httpStatus":400}' cannot
   --help                  this text
 
-Exit codes: 0 all came out right; 1 something did not, or nothing could be started; 2 wrong options; 130 interrupted.
+Exit codes: 0 everything went right; 1 something did not, or nothing could be started; 2 wrong options; 130 interrupted.
 `;
 
 /** The exit code of a program that SIGINT ended. */

@@ -109,7 +109,7 @@ async function ask<Type extends CommandType>(
   const commandId = randomUUID();
   const isAnswer = ({ headers }: AwaitedResult): boolean => headers['in-reply-to'] === commandId;
   try {
-    if (content === null) throw new Error('not published: what it builds on did not come about');
+    if (content === null) throw new Error('not published: its prerequisite failed');
     if (Buffer.isBuffer(content)) await publishBytes(stage, type, key, content, commandId);
     else await publisher.publish(type, key, content, { commandId });
     journal.add({ kind: 'command', type, key, note });

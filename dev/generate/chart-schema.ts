@@ -56,7 +56,7 @@ function valueSchema(name: SettingName): Schema {
   }
   if (complaint.startsWith('is not an ISO 8601 instant')) return { type: 'string' };
   if (/^names .*, which is not one of /.test(complaint)) return { type: 'string' };
-  throw new Error(`${name}: the chart's schema does not know what to make of "${complaint}"`);
+  throw new Error(`${name}: the chart's schema has no rule for "${complaint}"`);
 }
 
 function settingSchema(name: SettingName): Schema {

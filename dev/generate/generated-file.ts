@@ -15,7 +15,7 @@ export function writeOrCheck(path: string, source: string, text: string): void {
     return;
   }
   if (storedText(target) === text) return;
-  console.error(`${path} is not what ${source} says: run \`npm run generate\` and commit the result.`);
+  console.error(`${path} does not match ${source}: run \`npm run generate\` and commit the result.`);
   process.exit(1);
 }
 

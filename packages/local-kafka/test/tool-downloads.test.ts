@@ -15,7 +15,7 @@ test('a download that is another file than was pinned is refused, and nothing of
     vi.stubEnv('PATH', [bin, process.env['PATH'] ?? ''].join(delimiter));
     vi.stubEnv('PAYMENT_PROCESSOR_CACHE', join(folder, 'cache'));
     await expect(installTool('billSchemas', () => undefined)).rejects.toThrow(
-      /CycloneDX.*what was downloaded has sha512-\S+, not sha512-/,
+      /CycloneDX.*the download has sha512-\S+, not sha512-/,
     );
     expect(await readdir(join(folder, 'cache', 'tools'))).toEqual([]);
   } finally {
