@@ -30,7 +30,7 @@ function laneWith(changes: object): Lane {
     clock: systemClock,
     log: { info: silence, warn: silence, error: silence },
     reports: { laneLost: silence },
-    repeats: { unsaid: () => null },
+    repeats: { unlogged: () => null },
     committer: committerWith({}),
     isMember: async () => false,
     member: { seek: silence, resume: silence, isConfirmedSinceMs: () => true },

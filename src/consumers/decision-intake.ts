@@ -21,7 +21,7 @@ const text = z
   .string()
   .min(1)
   .max(TEXT_MAX)
-  .refine((given) => given.isWellFormed(), 'is not Unicode: it has half of a surrogate pair');
+  .refine((given) => given.isWellFormed(), 'is not Unicode: it contains half of a surrogate pair');
 /** JSON integers come as raw numbers, with all digits. */
 const revision = z.preprocess(
   (value) => (typeof value === 'object' && value !== null && 'rawJSON' in value ? Number(value.rawJSON) : value),

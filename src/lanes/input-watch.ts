@@ -99,7 +99,7 @@ export class InputWatch {
 
   /** An outage, or a topic that is gone: the next look asks again. One log line for all topics. */
   #notCompared(topic: string, error: unknown): void {
-    const repeated = this.#repeats.unsaid(errorText(error));
+    const repeated = this.#repeats.unlogged(errorText(error));
     if (repeated === null) return;
     this.#parts.log.warn({ event: 'inputs-not-compared', topic, repeated, err: error });
   }

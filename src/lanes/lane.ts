@@ -220,7 +220,7 @@ export class Lane {
   #logAcquireFailed(error: unknown): void {
     const { lane, log, repeats } = this.#parts;
     const problem = errorText(error);
-    const repeated = repeats.unsaid(problem);
+    const repeated = repeats.unlogged(problem);
     if (repeated !== null) log.warn({ event: 'lane-acquire-failed', lane, problem, ...(repeated > 0 && { repeated }) });
   }
 
@@ -258,7 +258,7 @@ export class Lane {
       reports.laneLost(reason);
       this.#countLoss(reason, error, openLane.soleMessage());
       const retakeMs = this.#troubles.retakeMs();
-      const repeated = retakeMs === 0 ? 0 : repeats.unsaid(`lane-lost: ${errorText(error)}`);
+      const repeated = retakeMs === 0 ? 0 : repeats.unlogged(`lane-lost: ${errorText(error)}`);
       if (repeated !== null)
         log.warn({ event: 'lane-lost', lane, reason, err: error, ...(repeated > 0 && { repeated }) });
       if (this.#state.stage === 'releasing') this.#endRelease();

@@ -125,7 +125,7 @@ export class StartSteps {
   #logWait(underWay: UnderWay): void {
     const { failedTries, step } = underWay;
     const problem = underWay.problem ?? 'no answer yet';
-    const repeated = this.#repeats.unsaid(`${step.what} ${problem}`);
+    const repeated = this.#repeats.unlogged(`${step.what} ${problem}`);
     if (repeated === null) return;
     underWay.isLogged = true;
     const waitedMs = Math.round(this.#clock.monotonicMs() - underWay.beganMs);

@@ -91,7 +91,7 @@ describe('without one right', () => {
     for (const args of [['show', 'known'], ['lag'], ['topics', 'check']]) {
       const run = await runCli(environment, ...args);
       expect(run.code).toBe(1);
-      expect(run.stderr).toMatch(/refused the log-in.*KAFKA_SASL_PASSWORD/);
+      expect(run.stderr).toMatch(/rejected the login.*KAFKA_SASL_PASSWORD/);
     }
   });
 });

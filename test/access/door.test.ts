@@ -58,14 +58,14 @@ describe('a start that no retry can mend ends with code 78 and one sentence', ()
     const wrong = { KAFKA_SASL_PASSWORD: 'not-the-password' };
     for (const door of ['plain', 'scram'] as const) {
       const said = await refusedStart(secured.environment(door, wrong));
-      expect(said).toMatch(/refused the log-in.*KAFKA_SASL_PASSWORD/);
+      expect(said).toMatch(/rejected the login.*KAFKA_SASL_PASSWORD/);
       expect(said).not.toContain('not-the-password');
     }
   });
 
   test('for a mechanism that the listener does not have', async () => {
     const said = await refusedStart(secured.environment('plain', { KAFKA_SASL_MECHANISM: 'scram-sha-256' }));
-    expect(said).toMatch(/refused the log-in.*KAFKA_SASL_MECHANISM/);
+    expect(said).toMatch(/rejected the login.*KAFKA_SASL_MECHANISM/);
   });
 
   test('for a certificate authority that did not sign the broker, and for none', async () => {

@@ -101,7 +101,7 @@ test('with the old one it says what is wrong, and goes on once the file is chang
   const during = await publish('during-refusal');
   await expect
     .poll(async () => (await processor.readiness()).reasons.join('\n'), { timeout: TOLD_MS_MAX })
-    .toMatch(/refused by Kafka: Kafka at \S+ refused the log-in \(.+\): check .*KAFKA_SASL_PASSWORD/);
+    .toMatch(/refused by Kafka: Kafka at \S+ rejected the login \(.+\): check .*KAFKA_SASL_PASSWORD/);
   expect((await processor.readiness()).ready).toBe(false);
   expect(await processor.metrics()).toContain('payments_kafka_refused{cause="authentication"} 1');
   const refused = processor.log().filter(({ event, kind }) => event === 'kafka-access' && kind === 'refused');

@@ -77,7 +77,7 @@ describe('a start that no retry can mend ends with code 78 and a sentence, which
   test('for a wrong password', async () => {
     const wrong = throughDoor({ SCHEMA_REGISTRY_PASSWORD: 'not-the-password' });
     const sentence =
-      /schema registry at http:\S+ refused the log-in \(HTTP 401\): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD/;
+      /schema registry at http:\S+ rejected the login \(HTTP 401\): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD/;
     const said = await refusedStart(wrong);
     expect(said).toMatch(sentence);
     expect(said).not.toMatch(/not-the-password|registry-secret/);
@@ -194,7 +194,7 @@ describe('under a processor that runs', () => {
       ready: true,
       reasons: [
         `the schema registry cannot be used, and no command waits for it: subject ${stack().topics.results}-value cannot be looked up: ` +
-          `the schema registry at ${door.url} refused the log-in (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`,
+          `the schema registry at ${door.url} rejected the login (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`,
       ],
     });
     expect(await processor.logged('registry-access')).toMatchObject({

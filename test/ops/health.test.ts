@@ -14,7 +14,7 @@ function openBreakers(processor: FakeProcessor, ...operations: readonly (typeof 
   for (const operation of operations) processor.api.operations[operation].breaker = 'open';
 }
 
-const REFUSED = { failure: { kind: 'authentication' }, problem: 'it refused the log-in' } as const;
+const REFUSED = { failure: { kind: 'authentication' }, problem: 'it rejected the login' } as const;
 
 const ROWS: Row[] = [
   { name: 'all is well', change: () => undefined, ready: true, reasons: [] },
@@ -73,7 +73,7 @@ const ROWS: Row[] = [
     name: 'the registry refuses us while no lane needs it',
     change: (processor) => (processor.registryFault = REFUSED),
     ready: true,
-    reasons: ['the schema registry cannot be used, and no command waits for it: it refused the log-in'],
+    reasons: ['the schema registry cannot be used, and no command waits for it: it rejected the login'],
   },
   {
     name: 'the registry refuses us and a lane waits for it, told once',

@@ -50,8 +50,8 @@ test('once there is no room for more kinds, new ones share one line a minute; ki
   const repeats = new Repeats(() => nowMs);
   const said = (prefix: string): number =>
     Array.from({ length: 26 * 26 }, (_, index) =>
-      repeats.unsaid(`${prefix} ${String.fromCharCode(97 + (index % 26), 97 + Math.floor(index / 26))}`),
-    ).filter((unsaid) => unsaid !== null).length;
+      repeats.unlogged(`${prefix} ${String.fromCharCode(97 + (index % 26), 97 + Math.floor(index / 26))}`),
+    ).filter((unlogged) => unlogged !== null).length;
   expect(said('first')).toBe(51);
   expect(said('second')).toBe(0);
   nowMs += 60_000;

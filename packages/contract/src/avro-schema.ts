@@ -1,6 +1,6 @@
 /**
- * Avro schemas as data, by which `avro-survey.ts` walks the bytes. Reading is strict: a publisher's schema is either
- * understood as a whole or refused with a reason.
+ * Avro schemas as data: `avro-survey.ts` walks a value's bytes by them. Reading is strict: we understand all of a publisher's
+ * schema, or refuse it with a reason.
  */
 const PRIMITIVES = ['null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string'] as const;
 type Primitive = (typeof PRIMITIVES)[number];
@@ -19,7 +19,7 @@ export interface AvroField {
   readonly schema: AvroSchema;
 }
 
-/** The types read so far, by full name. */
+/** Types read so far, by full name. */
 export type NamedTypes = Map<string, AvroSchema>;
 
 /** The schema cannot be read; the message says why. */
@@ -31,7 +31,7 @@ export class AvroSchemaError extends Error {}
  * @throws AvroSchemaError
  */
 export function readAvroSchema(schema: unknown, named: NamedTypes, namespace = ''): AvroSchema {
-  if (typeof schema === 'string') return referredTo(schema, named, namespace);
+  if (typeof schema === 'string') return typeNamed(schema, named, namespace);
   if (Array.isArray(schema)) {
     return { kind: 'union', branches: schema.map((branch) => readAvroSchema(branch, named, namespace)) };
   }
@@ -45,14 +45,14 @@ export function readAvroSchema(schema: unknown, named: NamedTypes, namespace = '
     case 'record':
     case 'enum':
     case 'fixed':
-      return defined(schema, type, named, namespace);
+      return readNamedType(schema, type, named, namespace);
     default:
       // {"type": "long", "logicalType": ...} and {"type": {...}}.
       return readAvroSchema(type, named, namespace);
   }
 }
 
-function referredTo(name: string, named: NamedTypes, namespace: string): AvroSchema {
+function typeNamed(name: string, named: NamedTypes, namespace: string): AvroSchema {
   const primitive = PRIMITIVES.find((one) => one === name);
   if (primitive !== undefined) return { kind: primitive };
   const known = named.get(fullName(name, namespace)) ?? named.get(name);
@@ -60,7 +60,7 @@ function referredTo(name: string, named: NamedTypes, namespace: string): AvroSch
   return known;
 }
 
-function defined(
+function readNamedType(
   schema: Record<string, unknown>,
   type: 'record' | 'enum' | 'fixed',
   named: NamedTypes,
@@ -70,11 +70,11 @@ function defined(
   if (typeof givenName !== 'string') throw new AvroSchemaError(`a ${type} has no name`);
   const name = fullName(givenName, typeof givenNamespace === 'string' ? givenNamespace : outerNamespace);
   const namespace = name.slice(0, Math.max(0, name.lastIndexOf('.')));
-  if (type === 'enum') return added(named, name, { kind: 'enum', symbols: textsOf(schema['symbols'], name) });
-  if (type === 'fixed') return added(named, name, { kind: 'fixed', bytes: sizeOf(schema['size'], name) });
+  if (type === 'enum') return define(named, name, { kind: 'enum', symbols: symbolsOf(schema['symbols'], name) });
+  if (type === 'fixed') return define(named, name, { kind: 'fixed', bytes: sizeOf(schema['size'], name) });
   const record: AvroSchema & { kind: 'record' } = { kind: 'record', name, fields: [] };
   // Added before its fields, which may refer to it.
-  added(named, name, record);
+  define(named, name, record);
   if (!Array.isArray(schema['fields'])) throw new AvroSchemaError(`the record ${name} has no fields`);
   for (const field of schema['fields'] as unknown[]) {
     if (!isObject(field) || typeof field['name'] !== 'string') {
@@ -92,13 +92,13 @@ function fullName(name: string, namespace: string): string {
   return name.includes('.') || namespace === '' ? name : `${namespace}.${name}`;
 }
 
-function added(named: NamedTypes, name: string, schema: AvroSchema): AvroSchema {
+function define(named: NamedTypes, name: string, schema: AvroSchema): AvroSchema {
   if (named.has(name)) throw new AvroSchemaError(`it defines ${name} twice`);
   named.set(name, schema);
   return schema;
 }
 
-function textsOf(symbols: unknown, name: string): string[] {
+function symbolsOf(symbols: unknown, name: string): string[] {
   if (Array.isArray(symbols) && symbols.every((symbol) => typeof symbol === 'string')) return symbols;
   throw new AvroSchemaError(`the enum ${name} has no symbols`);
 }

@@ -1,23 +1,21 @@
 /**
- * Walks the bytes of an Avro value by its writer's schema, before a decoder does. So no bytes can make the decoder run,
+ * Walks the bytes of an Avro value by its writer's schema before the decoder does, so that no input can make the decoder run,
  * allocate or recurse without bound. It also finds values that decoding would drop silently: fields that the reader's schema
  * lacks, and map entries that JavaScript objects lose.
  *
- * It reads every byte once, and limits values and nesting.
+ * It reads every byte once and limits the number of values and their nesting.
  */
 import { isUtf8 } from 'node:buffer';
 import type { AvroSchema } from './avro-schema.ts';
 import { NESTING_MAX, shownPath } from './json-ambiguity.ts';
 
-/**
- * Values in one message: some hundred times those of a large result. Some values take no bytes, so size alone is no limit.
- */
+/** About a hundred times the values of a large result. Some values take no bytes, so limiting the size is not enough. */
 const VALUES_MAX = 100_000;
 /** JavaScript objects cannot have an entry of this name. */
 const LOST_NAME = '__proto__';
 const LONG_BYTES_MAX = 10;
 const INT_MAX = 2 ** 31 - 1;
-const CUT = 'they end within the value';
+const CUT_SHORT = 'they end within the value';
 
 /** A non-null value that the reader would not see. */
 export interface LostValue {
@@ -80,20 +78,20 @@ class Walk {
         this.#integer();
         return false;
       case 'float':
-        this.#taken(4);
+        this.#take(4);
         return false;
       case 'double':
-        this.#taken(8);
+        this.#take(8);
         return false;
       case 'fixed':
-        this.#taken(schema.bytes);
+        this.#take(schema.bytes);
         return false;
       case 'enum':
         this.#oneOf(schema.symbols, 'symbol');
         return false;
       case 'bytes':
         if (matching(schema, reader)?.kind === 'string') this.#text(path);
-        else this.#taken(this.#integer());
+        else this.#take(this.#integer());
         return false;
       case 'string':
         this.#text(path);
@@ -123,7 +121,7 @@ class Walk {
   #array(items: AvroSchema, reader: AvroSchema | null, path: Path): void {
     const itemReader = reader?.kind === 'array' ? reader.items : null;
     let index = 0;
-    this.#eachOfBlocks(() => {
+    this.#eachItem(() => {
       this.value(items, itemReader, [...path, index]);
       index += 1;
     });
@@ -132,10 +130,10 @@ class Walk {
   #map(values: AvroSchema, reader: AvroSchema | null, path: Path): void {
     const names = new Set<string>();
     const valueReader = reader?.kind === 'map' ? reader.values : null;
-    this.#eachOfBlocks(() => {
+    this.#eachItem(() => {
       const name = this.#text(path);
       const entryPath = [...path, name];
-      if (names.has(name)) throw new AvroBytesError(`the entry ${placeOf(entryPath)} is there twice: send it once`);
+      if (names.has(name)) throw new AvroBytesError(`the entry ${placeOf(entryPath)} appears twice: send it once`);
       names.add(name);
       const start = this.#at;
       this.value(values, valueReader, entryPath);
@@ -147,8 +145,8 @@ class Walk {
     this.lost.push({ path, bytes: this.#bytes.subarray(start, this.#at) });
   }
 
-  /** Blocks of items. A block with a negative count also states its length in bytes, which a skipping decoder trusts. */
-  #eachOfBlocks(item: () => void): void {
+  /** A block with a negative count also states its length in bytes. A decoder that skips it trusts that length. */
+  #eachItem(item: () => void): void {
     for (;;) {
       const count = this.#integer();
       if (count === 0) return;
@@ -169,7 +167,7 @@ class Walk {
   }
 
   #text(path: Path): string {
-    const taken = this.#taken(this.#integer());
+    const taken = this.#take(this.#integer());
     if (!isUtf8(taken)) throw new AvroBytesError(`the text of ${placeOf(path)} is not UTF-8`);
     return taken.toString();
   }
@@ -196,14 +194,14 @@ class Walk {
 
   #byte(): number {
     const byte = this.#bytes[this.#at];
-    if (byte === undefined) throw new AvroBytesError(CUT);
+    if (byte === undefined) throw new AvroBytesError(CUT_SHORT);
     this.#at += 1;
     return byte;
   }
 
-  #taken(length: number): Buffer {
+  #take(length: number): Buffer {
     if (length < 0) throw new AvroBytesError('a length is negative');
-    if (length > this.#bytes.length - this.#at) throw new AvroBytesError(CUT);
+    if (length > this.#bytes.length - this.#at) throw new AvroBytesError(CUT_SHORT);
     const start = this.#at;
     this.#at += length;
     return this.#bytes.subarray(start, this.#at);

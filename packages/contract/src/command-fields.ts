@@ -1,6 +1,6 @@
 /**
- * Reads the fields of a command, whether they came as Avro or as JSON: types, enumerations and conditional rules. It names
- * every problem by its path. It also makes the canonical form, which distinguishes a copy from other content.
+ * Reads the fields of a command, from Avro or JSON, and checks types, enumerations and conditional rules. It reports every
+ * problem with its path. It also makes the canonical form, which tells a copy of a command from another command.
  */
 import * as crypto from 'node:crypto';
 import { z } from 'zod';
@@ -72,8 +72,8 @@ export function readCommandFields<Type extends CommandType>(
 }
 
 /**
- * Not part of reading: a rule that a release adds must not change the fields of older entries, because copies are recognized
- * by them.
+ * Not in the zod schema: a rule added by a later release must not make the fields of older entries unreadable. We recognize
+ * copies by them.
  */
 function quoteProblems(fields: CreateQuote): FieldProblem[] {
   const texts = illFormed([...illFormedPaths(fields), ...illFormedOthers(fields)]);
@@ -82,7 +82,7 @@ function quoteProblems(fields: CreateQuote): FieldProblem[] {
 }
 
 function illFormed(paths: readonly string[]): FieldProblem[] {
-  const message = 'is not Unicode: it has half of a surrogate pair';
+  const message = 'is not Unicode: it contains half of a surrogate pair';
   return paths.map((path) => ({ path, message }));
 }
 
@@ -96,7 +96,7 @@ function allProblems(issues: readonly z.core.$ZodIssue[]): FieldProblem[] {
   ];
 }
 
-/** The names of the fields' types. */
+/** Zod's type names in plain words. */
 const EXPECTED_IN_WORDS: Readonly<Partial<Record<string, string>>> = {
   object: 'an object',
   record: 'an object',
@@ -120,13 +120,13 @@ function problemsOf(issue: z.core.$ZodIssue): FieldProblem[] {
   return [{ path: path.join('.'), message: issue.message }];
 }
 
-/** Limits number and length of the problems to the room in a result: one command can have thousands. */
+/** Limits the number and length of problems so that they fit into a result: one command can have thousands. */
 function shownProblems(problems: readonly FieldProblem[]): FieldProblem[] {
   const shown = problems
     .slice(0, PROBLEMS_MAX)
     .map(({ path, message }) => ({ path: shownPath(path), message: message.slice(0, PROBLEM_LENGTH_MAX) }));
   const rest = problems.length - shown.length;
-  return rest > 0 ? [...shown, { path: '', message: `has ${rest} problems more` }] : shown;
+  return rest > 0 ? [...shown, { path: '', message: `has ${rest} more problems` }] : shown;
 }
 
 /**
@@ -137,7 +137,7 @@ export function canonicalJson(fields: object): string {
   return stringifyLossless(canonical(fields));
 }
 
-/** Same fingerprint, same command: by type and canonical content. Never throws for a canonical text. */
+/** Commands are the same if their fingerprints are: type and canonical content. Never throws for a canonical text. */
 export function commandFingerprint(type: CommandType, canonicalText: string): string {
   const compared = type === 'create-quote' ? withParsedOthers(canonicalText) : canonicalText;
   return crypto.hash('sha256', `${type}\n${compared}`, 'base64url');
@@ -157,7 +157,7 @@ function withParsedOthers(canonicalText: string): string {
   return stringifyLossless(command);
 }
 
-/** The object in the text; else the text itself, and the command is INVALID. */
+/** The parsed object. If it cannot be parsed, the text itself: the command is INVALID anyway. */
 function canonicalOthers(text: string): JsonValue {
   try {
     return canonical(parseUnambiguous(text)) as JsonValue;

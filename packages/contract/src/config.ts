@@ -1,6 +1,6 @@
 /**
- * Settings: environment -> Config. One table has name, default, meaning and parser of each; documentation and the chart
- * follow from it. All problems are reported together; nothing starts with a wrong setting (exit code 78).
+ * Settings: environment -> Config. One table holds each setting's name, default, meaning and parser; documentation and the
+ * chart are generated from it. All problems are reported together; nothing starts with a wrong setting (exit code 78).
  */
 import { isIPv6 } from 'node:net';
 import { COMMAND_TYPES, isCommandType, type CommandType } from './commands.ts';
@@ -70,7 +70,7 @@ function httpUrl(value: string): string {
 }
 
 /**
- * A host, or an http or https URL of host and port alone; `none`. Bounded, because it travels to all members of the group.
+ * `none`, a host, or an http or https URL of only host and port. Its length is limited, because the whole group receives it.
  */
 function memberAddress(value: string): string {
   if (value === 'none') return value;
@@ -103,11 +103,12 @@ function operationList(value: string): CommandType[] {
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
-  return names.map((name) => {
-    if (!isCommandType(name))
-      throw new SettingProblem(`names ${JSON.stringify(name)}, which is not one of ${COMMAND_TYPES.join(', ')}`);
-    return name;
-  });
+  return names.map(commandType);
+}
+
+function commandType(name: string): CommandType {
+  if (isCommandType(name)) return name;
+  throw new SettingProblem(`names ${JSON.stringify(name)}, which is not one of ${COMMAND_TYPES.join(', ')}`);
 }
 
 const DEFAULT_MAX_AGES = {
@@ -118,7 +119,7 @@ const DEFAULT_MAX_AGES = {
   'simulate-uma-receive': '15m',
 } as const satisfies Record<CommandType, string>;
 
-/** As it is set; the sandbox's command is optional. */
+/** The default as an operator would write it. The sandbox's command is left out: few enable it. */
 const DEFAULT_MAX_AGE = Object.entries(DEFAULT_MAX_AGES)
   .filter(([type]) => type !== 'simulate-uma-receive')
   .map(([type, age]) => `${type}=${age}`)
@@ -128,9 +129,7 @@ function maxAges(value: string): MaxAgeMs {
   const given = new Map(
     value.split(',').map((part) => {
       const [name = '', duration = ''] = part.trim().split('=');
-      if (!isCommandType(name))
-        throw new SettingProblem(`names ${JSON.stringify(name)}, which is not one of ${COMMAND_TYPES.join(', ')}`);
-      return [name, parseDurationMs(duration)];
+      return [commandType(name), parseDurationMs(duration)];
     }),
   );
   const ages = COMMAND_TYPES.map((type) => [type, given.get(type) ?? parseDurationMs(DEFAULT_MAX_AGES[type])]);
@@ -179,10 +178,10 @@ export const SETTINGS = {
   API_TIMEOUT_MS: setting('10000', 'Overall deadline of one call.', integer(100, API_TIMEOUT_MAX_MS)),
   SETTLING_TIME_MS: setting(
     '10000',
-    "How long after a call's deadline (its beginning and API_TIMEOUT_MS) its effect may still appear.",
+    "How long after a call's deadline (its start plus API_TIMEOUT_MS) its effect may still appear.",
     integer(0, 3_600_000),
   ),
-  API_MAX_CONCURRENCY: setting('100', 'Calls under way at once, per process.', integer(1, 1000)),
+  API_MAX_CONCURRENCY: setting('100', 'Concurrent calls, per process.', integer(1, 1000)),
   API_MAX_RPS: setting(
     '',
     'Calls per second, whole group; each member takes its share of the lanes.',
@@ -208,14 +207,10 @@ export const SETTINGS = {
     'How long a key is remembered after its result. Subscribers must remember handled events for longer; SqliteSeenEvents does for 60 days (keepMs).',
     parseDurationMs,
   ),
-  COMMAND_MAX_AGE: setting(
-    DEFAULT_MAX_AGE,
-    'Age per type after which a command that was not sent is EXPIRED.',
-    maxAges,
-  ),
+  COMMAND_MAX_AGE: setting(DEFAULT_MAX_AGE, 'Age per type after which an unsent command is EXPIRED.', maxAges),
   MAX_UNFINISHED_PER_LANE: setting(
     '2000',
-    'INTENT, PARKED and DOUBTFUL together; at the limit nothing is admitted.',
+    'Entries that are INTENT, PARKED or DOUBTFUL, together; at the limit the lane admits no command.',
     integer(1, 100_000),
   ),
   KAFKA_SESSION_TIMEOUT_MS: setting('6000', 'Group session timeout.', integer(1000, SESSION_TIMEOUT_MAX_MS)),
@@ -225,7 +220,7 @@ export const SETTINGS = {
   POLL_INTERVAL_MS: setting('5000', 'Interval of the status poller.', integer(100, 3_600_000)),
   POLL_START: setting(
     '',
-    'Creation time from which transactions that are not ours are found; first start if not set.',
+    'Transactions that are not ours are found if created since then. Default: the first start.',
     optional(instant),
   ),
   POLL_TERMINAL_FOR: setting('72h', 'How long a terminal transaction is still watched.', parseDurationMs),
@@ -256,10 +251,10 @@ export type ConfigResult = { ok: true; config: Config } | { ok: false; problems:
 export type Environment = Record<string, string | undefined>;
 
 /**
- * Reads the settings named, or all of them.
- * @param environment as `process.env`; a secret may also come from the file named by `<NAME>_FILE`; the configuration then
- * returns the file's current content
- * @returns the configuration, or every problem, each naming its setting and never its value if that is secret
+ * Reads and checks all settings.
+ * @param environment such as `process.env`. A secret may also come from the file that `<NAME>_FILE` names; the configuration
+ * then returns the file's current content
+ * @returns the configuration, or every problem. Each names its setting, never a secret's value
  */
 export function readConfig(environment: Environment): ConfigResult {
   const names = Object.keys(SETTINGS) as SettingName[];
@@ -294,7 +289,7 @@ function readSettings(
       problems.push(`${name} ${error.message} (${definition.meaning})`);
     }
   }
-  return { values: values, problems };
+  return { values, problems };
 }
 
 function valueOf(name: SettingName, definition: Setting<unknown>, given: string | undefined): unknown {

@@ -1,8 +1,8 @@
 /**
- * Finds problems in JSON text that a parser would ignore: a duplicate member, of which only the last would count, and nesting
- * so deep that recursive readers fail.
+ * Finds problems in JSON text that a parser ignores: a duplicate member, of which only the last would count, and nesting so
+ * deep that recursive readers fail.
  *
- * One pass over the text, without recursion, in linear time. The parser refuses text that is not JSON.
+ * One linear pass without recursion. Text that is not JSON is left to the parser, which refuses it.
  */
 
 /** Levels of objects and lists. A command has three; its `otherFieldsJson` may have more. */
@@ -15,7 +15,7 @@ export type Ambiguity = { kind: 'twice' | 'too-deep'; problem: string };
 interface Opened {
   /** Member names of an object so far; null for a list. */
   readonly names: Set<string> | null;
-  /** Of the current member or item. */
+  /** Name or index of the current member or item. */
   name: string;
   index: number;
 }
@@ -35,7 +35,7 @@ export function ambiguityOf(text: string): Ambiguity | null {
       if (top?.names && isFollowedByColon(text, end)) {
         top.name = textOf(text.slice(at, end));
         if (top.names.has(top.name)) {
-          return { kind: 'twice', problem: `the member ${pathOf(opened)} is there twice: send it once` };
+          return { kind: 'twice', problem: `the member ${pathOf(opened)} appears twice: send it once` };
         }
         top.names.add(top.name);
       }
@@ -62,7 +62,7 @@ export function shownPath(path: string): string {
   return path.length <= PATH_LENGTH_MAX ? path : `${path.slice(0, PATH_LENGTH_MAX)}…`;
 }
 
-/** Offset behind the closing quote, or the end of the text. */
+/** Offset after the closing quote, or the end of the text. */
 function endOfText(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     const code = text.charCodeAt(at);

@@ -57,7 +57,7 @@ function readType(type: unknown, value: JsonValue, path: string): unknown {
       // Defaults in the schema are plain numbers.
       if (typeof value === 'number') return value;
   }
-  throw new WrongMember(`${path} is no ${JSON.stringify(type)}`);
+  throw new WrongMember(`${path} is not a ${JSON.stringify(type)}`);
 }
 
 /** Our unions have null and one other type. */

@@ -64,7 +64,7 @@ export function failureOfStatus(status: number, contentType: string | null, mess
   return { kind: 'not-a-registry', status, contentType };
 }
 
-/** Why no complete answer came. */
+/** Classifies a request that got no complete answer. */
 export function failureOfRequest(error: unknown, timeoutMs: number): RegistryFailure {
   if (!(error instanceof Error)) return { kind: 'unreachable', detail: String(error) };
   if (error.name === 'TimeoutError') return { kind: 'unreachable', detail: `no answer within ${timeoutMs} ms` };
@@ -84,30 +84,29 @@ function registryFailureInWords(failure: RegistryFailure, url: string): string {
   const where = `the schema registry at ${url}`;
   switch (failure.kind) {
     case 'authentication':
-      return `${where} refused the log-in (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`;
+      return `${where} rejected the login (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`;
     case 'authorization':
-      return `${where} does not allow us this (HTTP 403): grant the user of SCHEMA_REGISTRY_USERNAME reads, and look-ups by POST /subjects/<subject>`;
+      return `${where} does not allow us this (HTTP 403): grant SCHEMA_REGISTRY_USERNAME reads, and look-ups by POST /subjects/<subject>`;
     case 'certificate':
       return `the certificate of ${where} is not trusted (${failure.code}: ${failure.detail}): ${certificateRemedy(
         failure.code,
         {
-          expired: 'the registry needs one that is valid now; check the clocks, too',
-          name: 'SCHEMA_REGISTRY_URL must use a name that stands in it',
-          authority:
-            'name the file of the certificate authority that signed it in NODE_EXTRA_CA_CERTS, which is read at the start',
+          expired: 'the registry needs one that is valid now; also check the clocks',
+          name: 'SCHEMA_REGISTRY_URL must use a name that it contains',
+          authority: 'set NODE_EXTRA_CA_CERTS to the file of the certificate authority that signed it, and restart',
         },
       )}`;
     case 'tls':
       return `${where} does not speak TLS with us (${failure.code}): check scheme and port of SCHEMA_REGISTRY_URL`;
     case 'not-a-registry': {
       const form = failure.contentType === null ? 'without a content type' : `as ${failure.contentType}`;
-      return `what answers at ${url} is no schema registry (HTTP ${failure.status} ${form}): check scheme, host and path of SCHEMA_REGISTRY_URL, the base of a Confluent-compatible interface, and what proxy stands before it`;
+      return `the server at ${url} is not a schema registry (HTTP ${failure.status} ${form}): check scheme, host and path of SCHEMA_REGISTRY_URL, the base URL of a Confluent-compatible registry, and any proxy in front of it`;
     }
     case 'subject-missing':
-      return `${where} does not have our schema under ${failure.subjects.join(', ')}: for a new release or prefix run \`npm run cli -- schemas register\`; if it lost its data, restore that, because messages in Kafka name its previous ids; if it is the wrong registry, correct SCHEMA_REGISTRY_URL`;
+      return `${where} does not have our schema under ${failure.subjects.join(', ')}: for a new release or prefix run \`npm run cli -- schemas register\`; if it lost its data, restore it, because messages in Kafka refer to its old ids; if it is the wrong registry, correct SCHEMA_REGISTRY_URL`;
     case 'server-error': {
       const message = failure.message === null ? '' : `: ${failure.message}`;
-      return `${where} fails (HTTP ${failure.status}${message}): check the registry and any proxy before it; we retry`;
+      return `${where} fails (HTTP ${failure.status}${message}): check the registry and any proxy in front of it; we retry`;
     }
     case 'unreachable':
       return `${where} does not answer (${failure.detail}): check SCHEMA_REGISTRY_URL, and that the registry is running`;

@@ -9,7 +9,7 @@ export interface RegistryAccess {
   readonly password: string | null;
 }
 
-/** A registry's answer to the question. */
+/** An answer that the registry itself gave. */
 export interface RegistryAnswer {
   /** 200, or one of ABOUT_THE_QUESTION. */
   readonly status: number;
@@ -71,15 +71,15 @@ export async function askRegistry(
 }
 
 /**
- * Whether the registry itself says so, not a proxy or another server: its error code decides. A missing object has a code of
- * its own (40401 and on). An unknown path has 404; Apicurio 2 gives zero.
+ * Whether the registry itself answered, not a proxy or another server. Its error code tells: a missing object has a code of its
+ * own (40401 and up). An unknown path has 404, or zero in Apicurio 2.
  */
 function isVerdict(status: number, body: JsonObject): boolean {
   const code = numberIn(body, 'error_code');
   return ABOUT_THE_QUESTION.includes(status) && code !== null && (status !== 404 || code > 404);
 }
 
-/** Null: too long. */
+/** Null if it is too long. */
 async function textOf(response: Response): Promise<string | null> {
   if (response.body === null) return '';
   const chunks: Uint8Array[] = [];

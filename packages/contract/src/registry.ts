@@ -1,11 +1,12 @@
 /**
  * Avro in the Confluent wire format, through the schema registry.
  *
- * Writing: each of our schemas' ids is looked up once by its subject, and the registry's client makes a type of the schema
- * with that id. Registering is a deployment step. Reading: schemas and bytes of others must be bounded. The writer's schema
- * comes from the registry (writer-look-up.ts) and is resolved into our own record, so that we understand older and newer
- * publishers. Found schemas are kept, because ids never change. An unknown id, or one of another subject, is looked up each
- * time, because it may have been registered since.
+ * Writing: we look up the id of each of our schemas once, by its subject. The registry's client makes a type of the schema
+ * with that id. Registering is a deployment step.
+ *
+ * Reading: the writer's schema comes from the registry (writer-look-up.ts) and is resolved into our own record, so that we
+ * understand older and newer publishers. Schemas and bytes of others have limits. We cache found schemas, because ids never
+ * change. We look up an unknown id, or one of another subject, each time, because it may have been registered since.
  */
 import { SchemaRegistry } from '@kafkajs/confluent-schema-registry';
 import type avsc from 'avsc';
@@ -26,9 +27,9 @@ import { readerRecord, type ReaderRecord } from './writer-schema.ts';
 
 /** Magic byte and schema id before the Avro bytes. */
 const WIRE_HEADER_BYTES = 5;
-/** Writers' schemas to keep; a topic has a few versions in use. The one found first is dropped first. */
+/** Writers' schemas to cache, oldest dropped first. A topic has only a few versions in use. */
 const WRITERS_MAX = 200;
-/** Orders to us, not news from us: their writers must not use fields that we would not see. */
+/** Instructions to us: their writers must not use fields that we would miss. */
 const ORDERS: readonly string[] = [...Object.values(COMMAND_RECORDS), 'OperatorDecision'];
 
 export interface RegistryOptions extends RegistryAccess {
@@ -64,7 +65,7 @@ export class RecordRegistry {
   readonly #lookUps = new Map<string, Promise<Writer>>();
   /** By topic. */
   readonly #own = new Map<string, OwnSchema>();
-  /** The last failed request since the previous call of `fault`; null: none failed, or a later one was answered. */
+  /** The last failed request since the previous call of `fault`. Null: none failed, or a later one was answered. */
   #noted: RegistryFault | null = null;
 
   /** @param options the password is read for each request */
@@ -126,7 +127,7 @@ export class RecordRegistry {
     if (!this.#own.has(topic)) await this.#ownSchema(topic);
   }
 
-  /** Writes a record in the wire format. The topic is prepared or ready: `encode` waits for nothing. */
+  /** Writes a record in the wire format. Synchronous, so the topic must be prepared or ready. */
   encode(topic: string, value: object): Buffer {
     const own = this.#own.get(topic);
     if (own === undefined) throw new Error(`the schema of ${topic} was not looked up before a record was written`);

@@ -1,6 +1,6 @@
 /**
- * The rights of each role at Kafka, in one table: the minimum for all of its work. The manual (docs/rights.md), the chart's
- * KafkaUsers, the check at the start and `doctor --rights` follow from it.
+ * The rights of each role in Kafka, in one table: the minimum for all of its work. It drives the manual (docs/rights.md), the
+ * chart's KafkaUsers, the check at startup and `doctor --rights`.
  *
  * Read and Write imply Describe, in Kafka as here; the table lists Describe only if the role needs nothing else there.
  */
@@ -32,7 +32,7 @@ export const ROLES = {
     'the command line of the runbooks: `show`, `ledger`, `results`, `status`, `lag`, `dead-letters`, `resolve`, `hold`, `release`, `doctor`',
   publisher: 'publishes commands; to await their results it is also a subscriber',
   subscriber:
-    'reads results and status events; its groups are named `<TOPIC_PREFIX>-subscriber-` and something, or get Read by their own names',
+    'reads results and status events; its groups are named `<TOPIC_PREFIX>-subscriber-` and a suffix; a group of another name needs Read on that name',
   mirror: '`mirror`: copies results and events as JSON',
   'set-up': '`topics create` and `topics check`',
 } as const;
@@ -96,13 +96,13 @@ export function rightsOf(role: Role, settings: RightsSettings): Right[] {
   }
 }
 
-/** A right as people say it: `Read on topic payments.results.v1`, `Write on the transactional ids payments-process-*`. */
+/** In words: `Read on topic payments.results.v1`, `Write on the transactional ids payments-process-*`. */
 export function rightInWords({ name, operation, pattern, resource }: Right): string {
   const noun = resource === 'transactional-id' ? 'transactional id' : resource;
   return pattern === 'literal' ? `${operation} on ${noun} ${name}` : `${operation} on the ${noun}s ${name}*`;
 }
 
-/** What Kafka's own tools need to reach secured brokers: a shell has the one, an administrator's file the other. */
+/** How Kafka's own tools reach secured brokers: the shell has KAFKA_BROKERS, the administrator's file the credentials. */
 export const KAFKA_TOOL_OPTIONS = '--bootstrap-server "$KAFKA_BROKERS" --command-config admin.properties';
 
 /** The command of Kafka's own tool that grants it. */

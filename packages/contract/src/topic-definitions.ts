@@ -6,10 +6,10 @@ import type { Config } from './config.ts';
 import { COMMAND_TYPES } from './commands.ts';
 import { jsonCopyOf, topicNames } from './topics.ts';
 
-export type TopicSettings = Pick<Config, 'TOPIC_PREFIX' | 'LANES' | 'LEDGER_RETENTION' | 'COMMAND_MAX_AGE'>;
-
 /** The settings that decide how the topics are made. */
 export const TOPIC_SETTING_NAMES = ['TOPIC_PREFIX', 'LANES', 'LEDGER_RETENTION', 'COMMAND_MAX_AGE'] as const;
+
+export type TopicSettings = Pick<Config, (typeof TOPIC_SETTING_NAMES)[number]>;
 
 export interface TopicDefinition {
   topic: string;
@@ -28,9 +28,9 @@ export interface TopicDefinition {
 
 /** Largest batch of commands, bytes: many times the size of any command of the interface. */
 export const COMMAND_BATCH_BYTES_MAX = 1024 * 1024;
-/** Records that carry a whole command or answer plus headers need more room than a command, bytes. */
+/** Largest batch of records that carry a whole command or answer plus headers, bytes. */
 export const CARRIER_BYTES_MAX = 4 * 1024 * 1024;
-/** For a record as JSON, whose names and escapes take more room than Avro, bytes. */
+/** Largest batch of records as JSON, bytes: names and escapes take more room than Avro. */
 const JSON_BYTES_MAX = 4 * CARRIER_BYTES_MAX;
 
 const HOUR_MS = 3_600_000;
@@ -45,7 +45,7 @@ const SEGMENT_MS_MAX = DAY_MS;
 /** Compaction skips the open segment. We close segments often, so that a restore reads few superseded records. */
 const LEDGER_SEGMENT_MS = HOUR_MS;
 const LEDGER_SEGMENT_BYTES = 64 * 1024 * 1024;
-/** The longest that a superseded ledger record stays, even if little has changed since. */
+/** Longest time that a superseded ledger record stays before compaction, however little has changed since. */
 const LEDGER_COMPACTION_LAG_MS_MAX = 6 * HOUR_MS;
 
 /** The definitions of every topic, the sandbox command's included. */

@@ -42,12 +42,12 @@ export function jsonCopyOf(topic: string): string {
 }
 
 /** The command that makes missing topics. */
-export function makingOf(topics: readonly string[]): string {
+export function creationCommand(topics: readonly string[]): string {
   const isOfCopies = topics.some((topic) => topic.endsWith(JSON_COPY_END));
   return `npm run cli -- topics create${isOfCopies ? ' --json-copies' : ''}`;
 }
 
-/** Why the original could not be read; it is copied unchanged. */
+/** On a copy: why the original could not be read. Such a copy is unchanged. */
 export const UNREADABLE_HEADER = 'unreadable';
 
 /** Topics with a schema, and the record of each; the subject is `<topic>-value`. */

@@ -1,10 +1,9 @@
 /**
- * Looks up in the registry the schema that wrote a value, by its id. It must belong to the topic's own subject, and comes
- * with the schemas that it refers to.
+ * Looks up a value's writer schema in the registry by its id, together with the schemas that it refers to. It must belong to
+ * the topic's own subject.
  *
- * An outage is never a bad message: each request has a deadline, and a failed one gives `unavailable`. Nor is a lagging
- * replica: an unknown id is looked up again after a second, and it belongs to the subject if the subject's latest version has
- * it.
+ * An outage must not look like a bad message: each request has a deadline, and a failed one gives `unavailable`. Nor must a
+ * lagging replica: we look up an unknown id again after a second, and accept it if the subject's latest version has it.
  */
 import { systemClock, type Clock } from './clock.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from './lossless-json.ts';
@@ -26,11 +25,11 @@ const REFERENCES_MAX = 20;
 /** Pause before an unknown id is looked up again. */
 const UNKNOWN_AGAIN_MS = 1_000;
 /**
- * How long an id that was unknown twice gets one look-up only, so that many messages with it do not delay the commands behind
- * them.
+ * For this long an id that was unknown twice gets only one look-up. Otherwise many messages with it would delay the commands
+ * behind them.
  */
 const UNKNOWN_KEPT_MS = 30_000;
-/** Limit of remembered unknown ids. At the limit any other id gets one look-up only: it is a flood. */
+/** Unknown ids to remember. At this limit, a flood, every other id also gets only one look-up. */
 const UNKNOWN_MAX = 10;
 
 /** For tests. */
@@ -64,14 +63,14 @@ export class WriterLookUp {
 
   async writerOf(subject: string, reader: ReaderRecord, schemaId: number): Promise<Writer> {
     const writer = await this.#lookUp(subject, reader, schemaId);
-    if (writer.kind !== 'unknown-schema' || this.#isBelieved(subject, schemaId)) return writer;
+    if (writer.kind !== 'unknown-schema' || this.#isLookedUpOnce(subject, schemaId)) return writer;
     await this.#time.sleep(UNKNOWN_AGAIN_MS);
     const again = await this.#lookUp(subject, reader, schemaId);
     if (again.kind === 'unknown-schema') this.#unknown.set(`${subject} ${schemaId}`, this.#time.monotonicMs());
     return again;
   }
 
-  #isBelieved(subject: string, schemaId: number): boolean {
+  #isLookedUpOnce(subject: string, schemaId: number): boolean {
     for (const [name, sinceMs] of this.#unknown)
       if (this.#time.monotonicMs() - sinceMs >= UNKNOWN_KEPT_MS) this.#unknown.delete(name);
     return this.#unknown.has(`${subject} ${schemaId}`) || this.#unknown.size >= UNKNOWN_MAX;
@@ -81,7 +80,7 @@ export class WriterLookUp {
     try {
       const found = await this.#ask('GET', `/schemas/ids/${schemaId}`);
       if (isAbsent(found)) {
-        return await this.#unlessOfLatest(subject, reader, schemaId, {
+        return await this.#latestOr(subject, reader, schemaId, {
           kind: 'unknown-schema',
           problem: `the schema registry does not know schema id ${schemaId}: register the schema under ${subject} in this registry, and write by its id`,
         });
@@ -93,9 +92,9 @@ export class WriterLookUp {
       }
       const registered = await this.#ask('POST', `/subjects/${encodeURIComponent(subject)}`, schema);
       if (isAbsent(registered)) {
-        return await this.#unlessOfLatest(subject, reader, schemaId, {
+        return await this.#latestOr(subject, reader, schemaId, {
           kind: 'unknown-schema',
-          problem: `schema id ${schemaId} is none of subject ${subject}: register the schema there, or write by one that is registered there`,
+          problem: `schema id ${schemaId} does not belong to subject ${subject}: register the schema there, or write by one that is registered there`,
         });
       }
       if (!registered.isTooLong && numberIn(registered.body, 'id') === null) throw this.#notARegistry(registered);
@@ -112,7 +111,7 @@ export class WriterLookUp {
 
   async #compiled(reader: ReaderRecord, schemaId: number, schema: RegisteredSchema): Promise<Writer> {
     if (schema.schemaType !== 'AVRO') return unreadable(schemaId, `is ${schema.schemaType}, not AVRO`);
-    const referred = await this.#referredTo(schema.references);
+    const referred = await this.#referencedTexts(schema.references);
     if (referred === null) {
       return {
         kind: 'unknown-schema',
@@ -128,7 +127,7 @@ export class WriterLookUp {
   }
 
   /** The texts of referenced schemas, each after its own references; null: missing, or too many. */
-  async #referredTo(references: readonly Reference[]): Promise<string[] | null> {
+  async #referencedTexts(references: readonly Reference[]): Promise<string[] | null> {
     const texts = new Map<string, string>();
     const nameOf = ({ subject, version }: Reference): string => `${subject} ${version}`;
     const waiting = [...references];
@@ -150,7 +149,7 @@ export class WriterLookUp {
   }
 
   /** The subject's latest version may have the id. A registry that lost its data knows no id at all; then we cannot tell. */
-  async #unlessOfLatest(subject: string, reader: ReaderRecord, schemaId: number, verdict: Writer): Promise<Writer> {
+  async #latestOr(subject: string, reader: ReaderRecord, schemaId: number, verdict: Writer): Promise<Writer> {
     const latest = await this.#ask('GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
     if (latest.status !== 200) throw registryError({ kind: 'subject-missing', subjects: [subject] }, this.#access.url);
     const schema = schemaOf(latest.body);

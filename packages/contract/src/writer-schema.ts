@@ -8,7 +8,7 @@ import { surveyAvro } from './avro-survey.ts';
 import { ambiguityOf } from './json-ambiguity.ts';
 import { AVRO_OPTIONS, loadSchema, loadType } from './schemas.ts';
 
-/** Characters of a schema with its references; our largest takes a tenth. */
+/** Characters of a schema with its references: ten times our largest. */
 export const SCHEMA_LENGTH_MAX = 128 * 1024;
 
 /** One of our records, for reading into and writing from. */

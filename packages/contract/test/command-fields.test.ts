@@ -156,7 +156,7 @@ describe('the intake of a command', () => {
     const { read } = intake('transfer-in', `{"amount":1${unknown}}`);
     if (read.ok) throw new Error('valid?');
     expect(read.problems).toHaveLength(51);
-    expect(read.problems[50]).toEqual({ path: '', message: 'has 8233 problems more' });
+    expect(read.problems[50]).toEqual({ path: '', message: 'has 8233 more problems' });
     const long = intake('transfer-in', `{"${'n'.repeat(60_000)}":1,"${'\\u0001'.repeat(5_000)}":1}`).read;
     if (long.ok) throw new Error('valid?');
     for (const { path, message } of long.problems) {
@@ -224,7 +224,7 @@ describe('text that is not Unicode', () => {
   ])('makes a %s INVALID, for the client as for the processor: %s', (type, text, path) => {
     const { read } = intake(type, text);
     expect(read.ok ? [] : read.problems).toEqual([
-      { path, message: 'is not Unicode: it has half of a surrogate pair' },
+      { path, message: 'is not Unicode: it contains half of a surrogate pair' },
     ]);
     expect(() => checkCommand(type, 'key', parseUnambiguous(text))).toThrow(PaymentClientError);
   });

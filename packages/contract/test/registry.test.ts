@@ -150,7 +150,7 @@ describe('schema ids', () => {
     const foreign = await registry.decode(topic, bytes);
     expect(foreign).toMatchObject({ kind: 'unknown-schema' });
     expect(foreign.kind === 'unknown-schema' ? foreign.problem : '').toMatch(
-      new RegExp(`schema id ${id} is none of subject ${subjectOf(topic)}: register`),
+      new RegExp(`schema id ${id} does not belong to subject ${subjectOf(topic)}: register`),
     );
     expect(await register(subjectOf(topic), schema)).toBe(id);
     expect(await registry.decode(topic, bytes)).toMatchObject({ kind: 'record', value: { amount: 7n } });
@@ -348,7 +348,7 @@ describe('hostile bytes', () => {
     const twice = typeOf(schema).toBuffer({ ...quote, senderCustomerInfo: { ab: '1', ac: '2' } });
     twice[twice.indexOf('ac') + 1] = 'b'.charCodeAt(0);
     expect(await registry.decode(topic, framed(id, twice))).toMatchObject({
-      problem: expect.stringMatching(/senderCustomerInfo.ab is there twice/) as string,
+      problem: expect.stringMatching(/senderCustomerInfo.ab appears twice/) as string,
     });
   });
 

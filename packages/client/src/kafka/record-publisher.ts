@@ -17,7 +17,7 @@ import { laneOf } from 'payment-processor-contract/keys';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { disconnectWithin } from 'payment-processor-contract/kafka/disconnecting';
 import type { LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
-import { makingOf } from 'payment-processor-contract/topics';
+import { creationCommand } from 'payment-processor-contract/topics';
 
 const { KafkaJSNumberOfRetriesExceeded } = kafkajs;
 
@@ -139,7 +139,7 @@ export class RecordPublisher {
     if (count === undefined) {
       throw new PublishError(
         'TOPIC_MISSING',
-        `topic ${topic} does not exist: run \`${makingOf([topic])}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them; check with \`doctor --rights\`)`,
+        `topic ${topic} does not exist: run \`${creationCommand([topic])}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them; check with \`doctor --rights\`)`,
       );
     }
     return count;

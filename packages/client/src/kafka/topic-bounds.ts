@@ -2,7 +2,7 @@
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { partitionOffsets, type PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
-import { makingOf } from 'payment-processor-contract/topics';
+import { creationCommand } from 'payment-processor-contract/topics';
 
 export interface Bounds extends PartitionOffsets {
   readonly topic: string;
@@ -12,7 +12,7 @@ export interface Bounds extends PartitionOffsets {
 export class TopicsMissingError extends Error {
   constructor(missing: readonly string[]) {
     super(
-      `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`${makingOf(missing)}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them; check with \`doctor --rights\`)`,
+      `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`${creationCommand(missing)}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them; check with \`doctor --rights\`)`,
     );
     this.name = 'TopicsMissingError';
   }

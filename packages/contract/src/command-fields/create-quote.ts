@@ -73,7 +73,7 @@ export const createQuote: z.ZodType<CreateQuote> = z
     path: ['lookupId'],
   });
 
-/** @returns paths of texts that contain ill-formed text */
+/** @returns paths of the JSON texts with ill-formed Unicode inside */
 export function illFormedOthers({ source: payer, destination: payee }: CreateQuote): string[] {
   const sides = Object.entries({ source: payer, destination: payee });
   return sides.flatMap(([side, { otherFieldsJson: others }]) =>
@@ -81,7 +81,7 @@ export function illFormedOthers({ source: payer, destination: payee }: CreateQuo
   );
 }
 
-/** The interface allows it only for UMA destinations. A type that the interface does not show may be one. */
+/** The interface allows it only for UMA destinations. A destination type that it does not document may be one. */
 export function isSenderInfoMisplaced({ destination: payee, senderCustomerInfo }: CreateQuote): boolean {
   return senderCustomerInfo !== null && payee.destinationType === 'ACCOUNT' && !isUmaDestination(payee);
 }

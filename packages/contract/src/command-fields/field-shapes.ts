@@ -1,4 +1,4 @@
-/** Shapes that several commands share. Each reads decoded Avro values and lossless JSON. */
+/** Field shapes that several commands share. Each reads decoded Avro values and lossless JSON. */
 import { z } from 'zod';
 import {
   int64Of,
@@ -27,7 +27,7 @@ export const int64 = z.unknown().transform((value, context): bigint => {
 const MAP_ENTRIES_MAX = 200;
 
 export const requiredText = z.string().min(1, 'must not be empty');
-/** An id that goes into a path; a dot segment would change the path, however it is encoded. */
+/** An id that goes into a URL path. A dot segment would change the path, even percent-encoded. */
 export const requiredId = requiredText.refine((id) => id !== '.' && id !== '..', 'must not be a dot segment');
 export const optionalText = z
   .string()
@@ -65,7 +65,7 @@ export const optionalTextMap = z
   })
   .pipe(textMap);
 
-/** Further fields of a variant that the interface does not show: one JSON object as text. */
+/** Fields of a variant that the interface does not document: one JSON object as text. */
 export const otherFieldsJson = optionalText.superRefine((text, context) => {
   if (text === null) return;
   const others = objectOf(text);

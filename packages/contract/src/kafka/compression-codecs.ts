@@ -73,13 +73,13 @@ interface Codec {
 }
 
 /** Up to this size the thread pool costs more than the compression itself (about 3 us per kilobyte). */
-const COMPRESSED_AT_ONCE_BYTES_MAX = 128 * 1024;
+const SYNC_COMPRESSION_BYTES_MAX = 128 * 1024;
 /** Higher levels gain little and take several times as long. */
 const ZSTD_QUICK = { [constants.ZSTD_c_compressionLevel]: 1 };
 /** Each chunk costs a turn in the thread pool. */
 const CHUNK_BYTES_MAX = 256 * 1024;
 const CHUNK_BYTES_MIN = 1024;
-const EXPANSION_USUAL = 8;
+const USUAL_EXPANSION = 8;
 
 const limits = { maxOutputLength: DECOMPRESSED_BYTES_MAX };
 const gzipAsync = promisify(gzip);
@@ -89,21 +89,24 @@ const zstdDecompressAsync = promisify(zstdDecompress);
 
 const gzipCodec: Codec = {
   compress: (records) => gzipAsync(records.buffer),
-  decompress: readable('gzip', (batch) => gunzipAsync(batch, limits)),
+  decompress: asUnreadableBatch('gzip', (batch) => gunzipAsync(batch, limits)),
 };
 
 const zstdCodec: Codec = {
   compress: ({ buffer }) => {
     const options = { params: ZSTD_QUICK, chunkSize: chunkBytesFor(buffer.length) };
-    if (buffer.length > COMPRESSED_AT_ONCE_BYTES_MAX) return zstdCompressAsync(buffer, options);
+    if (buffer.length > SYNC_COMPRESSION_BYTES_MAX) return zstdCompressAsync(buffer, options);
     return Promise.resolve(zstdCompressSync(buffer, options));
   },
-  decompress: readable('zstd', decompressZstd),
+  decompress: asUnreadableBatch('zstd', decompressZstd),
 };
 
-const snappyCodec: Codec = { compress: refuseToWrite('snappy'), decompress: readable('snappy', decompressSnappy) };
+const snappyCodec: Codec = {
+  compress: refuseToWrite('snappy'),
+  decompress: asUnreadableBatch('snappy', decompressSnappy),
+};
 
-const lz4Codec: Codec = { compress: refuseToWrite('lz4'), decompress: readable('lz4', decompressLz4) };
+const lz4Codec: Codec = { compress: refuseToWrite('lz4'), decompress: asUnreadableBatch('lz4', decompressLz4) };
 
 /**
  * Makes every kafkajs client of this process read gzip, snappy, lz4 and zstd, and write gzip and zstd.
@@ -122,7 +125,7 @@ async function decompressZstd(batch: Buffer): Promise<Buffer> {
   let left = DECOMPRESSED_BYTES_MAX;
   for (const frame of framesOf(batch, zstdFrameBytes)) {
     if (isSkippable(frame)) continue;
-    const chunkSize = chunkBytesFor(EXPANSION_USUAL * frame.length);
+    const chunkSize = chunkBytesFor(USUAL_EXPANSION * frame.length);
     const part = await zstdDecompressAsync(frame, { chunkSize, maxOutputLength: Math.max(1, left) });
     left -= part.length;
     requireWithinLimit(DECOMPRESSED_BYTES_MAX - left);
@@ -173,13 +176,13 @@ function zstdFrameBytes(frame: Buffer): number {
 }
 
 async function decompressLz4(batch: Buffer): Promise<Buffer> {
-  let mostBytes = 0;
+  let totalBytesMax = 0;
   const frames = framesOf(batch, (rest) => {
     const { bytes, expandedBytesMax } = lz4FrameOf(rest);
-    mostBytes += expandedBytesMax;
+    totalBytesMax += expandedBytesMax;
     return bytes;
   });
-  requireWithinLimit(mostBytes);
+  requireWithinLimit(totalBytesMax);
   const expanded: Buffer[] = [];
   for (const frame of frames) if (!isSkippable(frame)) expanded.push(await decompressFrame(frame));
   return joined(expanded);
@@ -248,7 +251,7 @@ function snappyBlocks(batch: Buffer): Buffer[] {
     }
     const start = offset + 4;
     const end = start + batch.readInt32BE(offset);
-    if (end <= start || end > batch.length) throw new Error('a block of it is cut short');
+    if (end <= start || end > batch.length) throw new Error('one of its blocks is cut short');
     blocks.push(batch.subarray(start, end));
     requireFewParts(blocks.length);
     offset = end;
@@ -276,7 +279,7 @@ function requireWithinLimit(expandedBytes: number): void {
 }
 
 /** Turns any failure to expand a batch, a library's or our own, into one clear error. */
-function readable(
+function asUnreadableBatch(
   codecName: string,
   decompress: (batch: Buffer) => Promise<Buffer>,
 ): (batch: Buffer) => Promise<Buffer> {

@@ -9,18 +9,6 @@ import { WatchedFile } from '../watched-file.ts';
 import type { KafkaLog } from './kafka-log.ts';
 import { kafkaLogEvent } from './kafka-log.ts';
 
-export type KafkaSettings = Pick<
-  Config,
-  | 'KAFKA_BROKERS'
-  | 'KAFKA_SSL'
-  | 'KAFKA_SSL_CA_FILE'
-  | 'KAFKA_SSL_CERT_FILE'
-  | 'KAFKA_SSL_KEY_FILE'
-  | 'KAFKA_SASL_MECHANISM'
-  | 'KAFKA_SASL_USERNAME'
-  | 'KAFKA_SASL_PASSWORD'
->;
-
 const { logLevel } = kafkajs;
 
 /** The settings that a tool needs to reach Kafka. */
@@ -34,6 +22,8 @@ export const KAFKA_SETTING_NAMES = [
   'KAFKA_SASL_USERNAME',
   'KAFKA_SASL_PASSWORD',
 ] as const;
+
+export type KafkaSettings = Pick<Config, (typeof KAFKA_SETTING_NAMES)[number]>;
 
 /** Longest wait for a TCP connection. */
 const CONNECTION_TIMEOUT_MS = 3_000;

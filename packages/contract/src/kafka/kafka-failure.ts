@@ -29,7 +29,7 @@ export type KafkaFailure =
 /** A failure that no retry solves. */
 export type KafkaRefusal = Exclude<KafkaFailure, { kind: 'unreachable' | 'other' }>;
 
-/** Depth limit: a chain of causes could be a ring. */
+/** A chain of causes could be a ring. */
 const CAUSES_MAX = 10;
 
 const AUTHENTICATION: readonly unknown[] = [
@@ -47,22 +47,22 @@ const AUTHORIZATION = {
 const CLIENT_CERTIFICATE =
   /^ERR_SSL_.*ALERT_(CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNKNOWN_CA|CERTIFICATE_UNKNOWN|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)$/;
 const CERTIFICATE_REMEDIES = {
-  expired: 'the brokers need one that is valid now; check the clocks, too',
-  name: 'KAFKA_BROKERS and the advertised listeners must use names that stand in it',
+  expired: 'the brokers need one that is valid now; also check the clocks',
+  name: 'KAFKA_BROKERS and the advertised listeners must use names that it contains',
   authority: 'set KAFKA_SSL_CA_FILE to the certificate authority that signed it',
 };
 const UNREACHABLE = /^KafkaJS(Connection|BrokerNotFound|NoBrokerAvailable|RequestTimeout|LockTimeout|Timeout)/;
 
 /** Classifies an error by the first of its causes that is conclusive; an aggregate error by its parts. */
 export function kafkaFailure(error: unknown): KafkaFailure {
-  let away: KafkaFailure | null = null;
+  let unreachable: KafkaFailure | null = null;
   for (const cause of causesOf(error)) {
     const found = failureIn(cause);
     if (found === null) continue;
     if (found.kind !== 'unreachable') return found;
-    away ??= found;
+    unreachable ??= found;
   }
-  return away ?? { kind: 'other', detail: textOf(error) };
+  return unreachable ?? { kind: 'other', detail: textOf(error) };
 }
 
 /** The refusal, or null if waiting may help. */
@@ -76,7 +76,7 @@ export function failureInWords(failure: KafkaFailure, settings: Pick<KafkaSettin
   const where = `Kafka at ${settings.KAFKA_BROKERS.join(',')}`;
   switch (failure.kind) {
     case 'authentication':
-      return `${where} refused the log-in (${failure.detail}): check KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD`;
+      return `${where} rejected the login (${failure.detail}): check KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD`;
     case 'broker-certificate':
       return `the certificate of ${where} is not trusted (${failure.code}: ${failure.detail}): ${certificateRemedy(failure.code, CERTIFICATE_REMEDIES)}`;
     case 'client-certificate':
@@ -85,7 +85,7 @@ export function failureInWords(failure: KafkaFailure, settings: Pick<KafkaSettin
       return `${where} does not speak TLS with us (${failure.code}): check the port, and KAFKA_SSL`;
     case 'authorization': {
       const named = failure.name === null ? `a ${failure.resource}` : `${failure.resource} ${failure.name}`;
-      return `${where} does not allow us what we asked of ${failure.resource === 'cluster' ? 'the cluster' : named} (${failure.detail}): grant the right; \`doctor --rights\` names it`;
+      return `${where} does not allow us access to ${failure.resource === 'cluster' ? 'the cluster' : named} (${failure.detail}): grant the right; \`doctor --rights\` names it`;
     }
     case 'unreachable':
       return `no broker of KAFKA_BROKERS=${settings.KAFKA_BROKERS.join(',')} answers (${failure.detail}): check the addresses, KAFKA_SSL and KAFKA_SASL_MECHANISM against what listens there, and that Kafka is running`;

@@ -68,11 +68,11 @@ export function withoutRepeats(log: KafkaLog, nowMs: () => number): KafkaLog {
       return;
     }
     const { namespace, problem } = event.fields;
-    const unsaid = repeats.unsaid(
+    const unlogged = repeats.unlogged(
       `${String(namespace)} ${event.message} ${typeof problem === 'string' ? problem : ''}`,
     );
-    if (unsaid === null) return;
-    log(unsaid === 0 ? event : { ...event, fields: { ...event.fields, repeated: unsaid } });
+    if (unlogged === null) return;
+    log(unlogged === 0 ? event : { ...event, fields: { ...event.fields, repeated: unlogged } });
   };
 }
 
