@@ -1,4 +1,4 @@
-/** Amounts as a publisher may write them: a bigint, or an exact number. */
+/** Amounts as publishers may pass them: a bigint, or an exact number. */
 import type { FieldProblem } from 'payment-processor-contract/command-fields';
 
 /** Deeper than any command. */
@@ -21,7 +21,7 @@ function convert(value: unknown, path: readonly string[], problems: FieldProblem
     if (Number.isSafeInteger(value)) return BigInt(value);
     problems.push({
       path: path.join('.'),
-      message: `is the number ${value}, which is no whole number or not exact: give a bigint, such as 125000n`,
+      message: `is the number ${value}, which is not a whole number or not exact: pass a bigint, such as 125000n`,
     });
     return value;
   }

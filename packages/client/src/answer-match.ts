@@ -3,7 +3,7 @@ import { FINGERPRINT_HEADER, REPLY_HEADER } from 'payment-processor-contract/clo
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { CommandResult, Envelope } from './events.ts';
 
-/** Identifies the message whose answer is awaited. */
+/** The message whose answer is awaited. */
 export interface Asked {
   /** Its `ce_id`. */
   commandId?: string;
@@ -23,8 +23,8 @@ export function isAnswerTo(
 ): boolean {
   if (asked.type !== undefined && asked.type !== value.commandType) return false;
   // A CONFLICT concerns one message. For an unreadable message it has no fingerprint, so the key may still be the caller's.
-  const isDamaged = asked.fingerprint !== undefined && headers[FINGERPRINT_HEADER] === undefined;
-  if (value.outcome === 'CONFLICT') return isAddressedTo(headers, asked) && !isDamaged;
+  const isOfUnreadable = asked.fingerprint !== undefined && headers[FINGERPRINT_HEADER] === undefined;
+  if (value.outcome === 'CONFLICT') return isAddressedTo(headers, asked) && !isOfUnreadable;
   if (isAddressedTo(headers, asked)) return true;
   if (asked.fingerprint === undefined) return asked.commandId === undefined;
   return asked.fingerprint === headers[FINGERPRINT_HEADER];
@@ -34,6 +34,6 @@ export function isAnswerTo(
 export function isAddressedTo(headers: Envelope['headers'], { commandId, fingerprint }: Asked): boolean {
   if (commandId === undefined || headers[REPLY_HEADER] !== commandId) return false;
   // Results of unreadable messages lack this header.
-  const carried = headers[FINGERPRINT_HEADER];
-  return fingerprint === undefined || carried === undefined || carried === fingerprint;
+  const answered = headers[FINGERPRINT_HEADER];
+  return fingerprint === undefined || answered === undefined || answered === fingerprint;
 }

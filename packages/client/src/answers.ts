@@ -63,7 +63,7 @@ export async function readResult(read: LaneReader, key: string, timeoutMs: numbe
       problem: `the results of its lane could not be read to their end within ${timeoutMs} ms`,
     };
   }
-  const latest = found.counting;
+  const latest = found.latest;
   if (latest?.kind === 'unreadable') return { kind: 'not-read', problem: problemOf(latest) };
   return latest === null || !isOfKey(latest) ? { kind: 'none' } : { kind: 'result', result: latest };
 }

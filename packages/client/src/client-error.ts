@@ -6,7 +6,7 @@ import type { FieldProblem } from 'payment-processor-contract/command-fields';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { messageOf } from 'payment-processor-contract/registry-http';
 
-/** By code: whether a retry may succeed. A retry is safe: the same key and fields pay once. */
+/** Whether a retry may succeed, by code. A retry is always safe: the same key and fields pay once. */
 const IS_RETRYABLE = {
   INVALID_COMMAND: false,
   INVALID_OPTION: false,
@@ -35,7 +35,7 @@ export const CLIENT_ERROR_CODES = Object.keys(IS_RETRYABLE) as ClientErrorCode[]
 
 export class PaymentClientError extends Error {
   readonly code: ClientErrorCode;
-  /** The wrong option, or the dotted path of the command's wrong field, or `key` or `type`. Null: none of them. */
+  /** The invalid input: an option's name, the dotted path of a command's field, `key` or `type`. Null: none of them. */
   readonly field: string | null;
   /** For INVALID_COMMAND: every problem by its path. */
   readonly problems: readonly FieldProblem[];
@@ -58,7 +58,7 @@ export class PaymentClientError extends Error {
   }
 }
 
-/** Converts any error from below into a client error, and keeps the cause. */
+/** Converts any error into a client error and keeps it as the cause. */
 export function clientError(error: unknown): PaymentClientError {
   if (error instanceof PaymentClientError) return error;
   return new PaymentClientError(codeOf(error), messageOf(error), { cause: error });
@@ -110,7 +110,7 @@ export function requireOneOf(field: string, value: unknown, allowed: readonly st
 
 export function requireText(field: string, value: unknown): void {
   if (value === undefined || (typeof value === 'string' && value !== '')) return;
-  throw invalidOption(field, value, 'a text that is not empty');
+  throw invalidOption(field, value, 'a text with at least one character');
 }
 
 export function requireFunction(field: string, value: unknown): void {

@@ -1,4 +1,4 @@
-/** A subscriber's events: decoded records with their headers, typed as far as our tables list the values. */
+/** A subscriber's events: decoded records with their headers. Types list the values that we know. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TopicRecord } from './kafka/topic-reader.ts';
 import {
@@ -100,8 +100,8 @@ export const STREAMS = ['results', 'transaction-status', 'quote-status'] as cons
 export type Stream = (typeof STREAMS)[number];
 
 /**
- * `ce_id` and `ce_time`: a name by which to remember an event. `ce_id` alone does not distinguish two commands that used one
- * key: the processor forgets a key LEDGER_RETENTION after its result, and a new command with it starts again at revision 1.
+ * `ce_id` and `ce_time`: identifies an event permanently. `ce_id` alone does not distinguish two commands that used one key:
+ * the processor forgets a key LEDGER_RETENTION after its result, and a new command with it starts again at revision 1.
  */
 export function uniqueIdOf({ ce_id: id, ce_time: time = '' }: Envelope['headers']): string | null {
   return id === undefined ? null : `${id} ${time}`.trimEnd();
@@ -172,7 +172,9 @@ export async function readEvent(
     const decoded = await decode({ ...record, value: record.value });
     switch (decoded.kind) {
       case 'record':
-        return eventOf(stream, envelope, decoded.value) ?? unreadable(beyondUs(decoded.value as CommandResultRecord));
+        return (
+          eventOf(stream, envelope, decoded.value) ?? unreadable(newerRelease(decoded.value as CommandResultRecord))
+        );
       case 'unreadable':
       case 'unknown-schema':
         return unreadable(decoded.problem);
@@ -213,7 +215,7 @@ function isKnownResult({ outcome, commandType, settledBy }: CommandResultRecord)
   return names.every(([known, name]) => known.includes(name));
 }
 
-function beyondUs({ outcome, commandType, settledBy }: CommandResultRecord): string {
+function newerRelease({ outcome, commandType, settledBy }: CommandResultRecord): string {
   return (
     `a result of a later release (outcome ${outcome}, command type ${commandType}, settled by ${settledBy}): ` +
     'update the client before relying on it'

@@ -58,14 +58,14 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
   }, timeoutMs);
   const stop = AbortSignal.any([closing, timedOut.signal]);
   try {
-    await Promise.race([attempts(event, options, stop), timeout.promise]);
+    await Promise.race([callWithRetries(event, options, stop), timeout.promise]);
   } catch (error) {
     if (!closing.aborted) {
       const decision = await askWhetherToSkip(event, error, options);
       notice(options, { kind: 'given-up', event, error, decision });
       if (decision === 'skip') return;
     }
-    // Another error of a client is the handler's own: it says nothing of this subscription.
+    // A handler may use a client of its own: its PaymentClientError says nothing about this subscription.
     if (error === timedOut.signal.reason) throw error;
     throw new PaymentClientError('HANDLER_FAILED', messageOf(error), { cause: error });
   } finally {
@@ -80,17 +80,17 @@ async function askWhetherToSkip(
 ): Promise<'skip' | 'end'> {
   if (onGiveUp === undefined) return 'end';
   let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<'end'>((resolve) => {
+  const timeout = new Promise<'end'>((resolve) => {
     timer = setTimeout(() => resolve('end'), GIVE_UP_TIMEOUT_MS);
   });
   try {
-    return await Promise.race([onGiveUp({ event, error }), silence]);
+    return await Promise.race([onGiveUp({ event, error }), timeout]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function attempts(event: PaymentEvent, options: HandlerOptions, stop: AbortSignal): Promise<void> {
+async function callWithRetries(event: PaymentEvent, options: HandlerOptions, stop: AbortSignal): Promise<void> {
   const retry = { ...RETRY_DEFAULT, ...options.handlerRetry };
   const startMs = performance.now();
   let delayMs = retry.firstDelayMs;
@@ -115,8 +115,8 @@ export function checkHandlerOptions(options: HandlerOptions): void {
   for (const name of ['onNotice', 'onGiveUp'] as const) {
     if (options[name] !== undefined) requireFunction(name, options[name]);
   }
-  const { attempts: calls, firstDelayMs, delayMsMax } = { ...RETRY_DEFAULT, ...options.handlerRetry };
-  requireWhole('handlerRetry.attempts', calls, 1, 1_000_000);
+  const { attempts, firstDelayMs, delayMsMax } = { ...RETRY_DEFAULT, ...options.handlerRetry };
+  requireWhole('handlerRetry.attempts', attempts, 1, 1_000_000);
   requireWhole('handlerRetry.firstDelayMs', firstDelayMs, 0, TIMER_MS_MAX);
   requireWhole('handlerRetry.delayMsMax', delayMsMax, 0, TIMER_MS_MAX);
   requireWhole('handlingTimeoutMs', options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS, 1, TIMER_MS_MAX / 2);

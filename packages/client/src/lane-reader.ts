@@ -1,6 +1,6 @@
-/** Reads a stream's topic, up to its end when the reading began. */
+/** Reads a stream's topic up to the end that it had at the start. */
 import type { PaymentEvent, Stream } from './events.ts';
-import { outagesAlone } from './notices.ts';
+import { onlyOutages } from './notices.ts';
 import type { PublisherSettings } from './settings.ts';
 import { subscribe, type ConnectionOptions } from './subscription.ts';
 
@@ -13,8 +13,8 @@ export interface Lane {
 }
 
 /**
- * @param signal stops the reading early
- * @returns whether the reading reached the end
+ * @param signal stops early
+ * @returns whether it reached the end
  * @throws as subscribe
  */
 export type LaneReader = (lane: Lane, onEvent: (event: PaymentEvent) => void, signal: AbortSignal) => Promise<boolean>;
@@ -23,7 +23,7 @@ export function laneReader(settings: PublisherSettings, options: ConnectionOptio
   return async ({ key, sinceMs, stream }, onEvent, signal) => {
     const subscription = await subscribe(settings, {
       ...options,
-      ...outagesAlone(options),
+      ...onlyOutages(options),
       streams: [stream],
       start: sinceMs === null ? { from: 'beginning' } : { from: 'time', ms: sinceMs },
       untilEnd: true,

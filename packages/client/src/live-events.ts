@@ -4,7 +4,7 @@
  */
 import { clientError, PaymentClientError } from './client-error.ts';
 import type { PaymentEvent, Stream } from './events.ts';
-import { outagesAlone } from './notices.ts';
+import { onlyOutages } from './notices.ts';
 import type { PublisherSettings } from './settings.ts';
 import { subscribe, type ConnectionOptions, type Subscription } from './subscription.ts';
 
@@ -14,7 +14,6 @@ export interface Listener {
   onEnd: (error: Error) => void;
 }
 
-/** Limit of concurrent listeners. */
 const LISTENERS_MAX = 100_000;
 
 export class LiveEvents {
@@ -31,7 +30,7 @@ export class LiveEvents {
     const live = new LiveEvents();
     live.#subscription = await subscribe(settings, {
       ...options,
-      ...outagesAlone(options),
+      ...onlyOutages(options),
       streams: [stream],
       start: { from: 'now' },
       onEvent: (event) => live.take(event),
@@ -70,7 +69,7 @@ export class LiveEvents {
     };
   }
 
-  /** Every listener is notified. */
+  /** Ends every listener with CLOSED. */
   async close(): Promise<void> {
     this.#end(new PaymentClientError('CLOSED', 'the client was closed'));
     await this.#subscription?.close();

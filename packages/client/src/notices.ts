@@ -27,7 +27,7 @@ export interface Noticing {
 }
 
 /** For the client's own reading, only outages are reported. */
-export function outagesAlone(options: Noticing): Noticing {
+export function onlyOutages(options: Noticing): Noticing {
   return {
     onNotice: (given) => {
       if (given.kind === 'registry-outage') notice(options, given);

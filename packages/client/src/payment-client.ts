@@ -82,7 +82,7 @@ export class PaymentClient {
   readonly #parts: ClientParts;
   #changes: Promise<LiveEvents> | null = null;
 
-  /** For `connect`, and for a client without Kafka. */
+  /** Used by `connect`, and for a client without Kafka (testing.ts). */
   constructor(parts: ClientParts) {
     this.#parts = parts;
   }
@@ -118,8 +118,8 @@ export class PaymentClient {
   ): Promise<Answer> {
     return withClientErrors(async () => {
       // Copies: each try publishes the same fields, even if the caller changes its objects meanwhile.
-      const asked = checkCommand(type, key, fields);
-      const fingerprint = fingerprintOf(type, key, asked);
+      const checked = checkCommand(type, key, fields);
+      const fingerprint = fingerprintOf(type, key, checked);
       checkPublishOptions(options);
       requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
       // Copies of one command have one id, from any process.
@@ -130,16 +130,16 @@ export class PaymentClient {
       const awaited = this.#parts.results
         .expect(key, { commandId, type, fingerprint, timeoutMs: options.timeoutMs })
         .then(
-          (result) => ({ kind: 'came' as const, result }),
-          (error: unknown) => ({ kind: 'did-not-come' as const, error }),
+          (result) => ({ kind: 'result' as const, result }),
+          (error: unknown) => ({ kind: 'none' as const, error }),
         );
       const expiry = options.expiresAt === undefined ? {} : { expiresAt: new Date(options.expiresAt) };
-      const published = this.#publish(type, key, asked, { ...options, ...expiry, commandId }, deadlineMs);
+      const published = this.#publish(type, key, checked, { ...options, ...expiry, commandId }, deadlineMs);
       const end = await Promise.race([awaited, published.then(() => awaited)]);
       const ms = performance.now() - (deadlineMs - options.timeoutMs);
-      const outcome = end.kind === 'came' ? end.result.value.outcome : 'unanswered';
+      const outcome = end.kind === 'result' ? end.result.value.outcome : 'unanswered';
       notice(this.#parts.noticing, { kind: 'answered', type, key, outcome, ms });
-      if (end.kind === 'came') return this.#answerOf(end.result);
+      if (end.kind === 'result') return this.#answerOf(end.result);
       return unanswered(key, commandId, end.error, options.timeoutMs);
     });
   }
@@ -158,13 +158,13 @@ export class PaymentClient {
     return withClientErrors(async () => {
       const { keys, approve, ...requested } = options;
       const { create: createKey, execute: executeKey } = keys ?? { create: `${key}:create`, execute: `${key}:execute` };
-      // An invalid key must be found before the quote is made.
+      // Reject an invalid key before the quote is made.
       checkCommand('execute-quote', executeKey, { quoteId: 'Quote:0' });
       const create = await this.request('create-quote', createKey, { ...fields, immediatelyExecute: false }, requested);
       if (create.kind !== 'result' || create.result.value.outcome !== 'ACCEPTED') return { stage: 'create', create };
       const { quote } = create.result.value;
       if (quote === null) return { stage: 'no-quote', create };
-      if (approve !== undefined && !(await asked(approve, quote))) return { stage: 'declined', create, quote };
+      if (approve !== undefined && !(await callApprove(approve, quote))) return { stage: 'declined', create, quote };
       const { id: quoteId, transactionId } = quote;
       const execute = await this.request('execute-quote', executeKey, { quoteId, transactionId }, requested);
       return { stage: 'execute', create, quote, execute };
@@ -207,18 +207,16 @@ export class PaymentClient {
 
   /** All followed payments share one subscription; if it ended, a new one is opened. */
   async #openChanges(): Promise<LiveEvents> {
-    const before = this.#changes;
-    const open = await before?.catch(() => null);
+    const previous = this.#changes;
+    const open = await previous?.catch(() => null);
     if (open?.isOpen === true) return open;
-    // The first caller opens it for all others.
-    if (this.#changes === before) {
-      this.#changes = this.#parts.openChanges();
-    }
+    // Only the first of several waiting callers opens a new one.
+    if (this.#changes === previous) this.#changes = this.#parts.openChanges();
     return this.#changes ?? this.#openChanges();
   }
 
   /**
-   * Publishes until a write is confirmed, or the time is up; a copy does no harm.
+   * Publishes until a write is confirmed or the time is up. Copies do no harm.
    * @throws a try's error, as long as no try may have written the command: a later refusal does not undo a write
    */
   async #publish(
@@ -252,7 +250,7 @@ export class PaymentClient {
   }
 }
 
-async function asked(approve: NonNullable<CreateAndExecuteOptions['approve']>, quote: Quote): Promise<boolean> {
+async function callApprove(approve: NonNullable<CreateAndExecuteOptions['approve']>, quote: Quote): Promise<boolean> {
   try {
     return await approve(quote);
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Derives a payment's state from results and status events, by its command's key. Pure: events may come in any order, and
- * more than once. The highest revision of the key's last command counts, and of each transaction the last status in its
+ * Derives a payment's state from results and status events, by its command's key. Pure. Events may come in any order, and more
+ * than once. What counts is the highest revision of the key's last command, and each transaction's last status in its
  * partition.
  */
 import { FINGERPRINT_HEADER } from 'payment-processor-contract/cloud-events';
@@ -43,8 +43,8 @@ export function withoutEnd<Result extends ResultRecord>(state: PaymentState<Resu
   }
 }
 
-/** The clocks of processor, brokers and caller may differ by this much. */
-export const CLOCKS_APART_MS = 600_000;
+/** How far the clocks of processor, brokers and caller may differ. */
+export const CLOCK_SKEW_MS_MAX = 600_000;
 
 const NOT_ACCEPTED = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
 
@@ -76,7 +76,7 @@ function onlyTransaction(
   { commandTimestamp }: ResultRecord,
   changes: ReadonlyMap<string, TransactionStatusChanged | null>,
 ): string | null {
-  const sinceMs = Number(commandTimestamp) - CLOCKS_APART_MS;
+  const sinceMs = Number(commandTimestamp) - CLOCK_SKEW_MS_MAX;
   const [only, ...others] = [...changes].filter(
     ([, change]) => change === null || Number(change.observedAt) >= sinceMs,
   );
@@ -93,22 +93,25 @@ export interface FoundResult {
  * Chooses between two results of a key: the highest revision of the last command counts, because a forgotten key may name a
  * new command. A CONFLICT concerns one message, not the key.
  */
-export function countingResult<Found extends FoundResult>(one: Found | null, other: Found): Found | null {
+export function latestResult<Found extends FoundResult>(one: Found | null, other: Found): Found | null {
   if (other.value?.outcome === 'CONFLICT') return one;
   if (one === null) return other;
   return orderOf(one, other) < 0n ? other : one;
 }
 
 function orderOf(one: FoundResult, other: FoundResult): bigint {
-  const places = one.offset - other.offset;
-  if (one.value === null || other.value === null) return places;
+  const byOffset = one.offset - other.offset;
+  if (one.value === null || other.value === null) return byOffset;
   const [left, right] = [one.value.source, other.value.source];
-  const isSame = left.topic === right.topic && left.partition === right.partition && left.offset === right.offset;
-  const values = isSame ? one.value.revision - other.value.revision : one.value.completedAt - other.value.completedAt;
-  return values === 0 || values === 0n ? places : BigInt(values);
+  const isSameCommand =
+    left.topic === right.topic && left.partition === right.partition && left.offset === right.offset;
+  const byValue = isSameCommand
+    ? one.value.revision - other.value.revision
+    : one.value.completedAt - other.value.completedAt;
+  return byValue === 0 || byValue === 0n ? byOffset : BigInt(byValue);
 }
 
-/** The transaction that counts, if several may name the key. */
+/** The command's transaction, as its result names it. */
 export function transactionOf({ quote, transaction }: Pick<ResultRecord, 'quote' | 'transaction'>): string | null {
   return transaction?.id ?? quote?.transactionId ?? null;
 }
@@ -150,8 +153,8 @@ export class KeyResults {
   }
 
   /** The result that counts. */
-  get counting(): FoundEvent | null {
-    return this.#found.all().reduce<FoundEvent | null>(countingResult, null);
+  get latest(): FoundEvent | null {
+    return this.#found.all().reduce<FoundEvent | null>(latestResult, null);
   }
 }
 
@@ -175,24 +178,24 @@ export class KnownPayment {
 
   /** Null also if it is unreadable. */
   get result(): CommandResult | null {
-    return this.#results.counting?.value ?? null;
+    return this.#results.latest?.value ?? null;
   }
 
   /** Why the result or status that counts is unreadable. */
   get problem(): string | null {
     const change = this.#lastChanges().get(this.result === null ? '' : (transactionOf(this.result) ?? ''));
-    for (const event of [this.#results.counting, change]) if (event?.kind === 'unreadable') return problemOf(event);
+    for (const event of [this.#results.latest, change]) if (event?.kind === 'unreadable') return problemOf(event);
     return null;
   }
 
   takeResult(event: PaymentEvent): void {
     if (event.key !== this.#key) return;
     // Older releases did not write this header.
-    const carried = event.headers[FINGERPRINT_HEADER] ?? null;
-    if (this.#fingerprint !== null && carried !== null && carried !== this.#fingerprint) return;
-    // Its fields are unknown, and so is its fingerprint.
-    const isOfUnread = event.kind === 'result' && event.value.error?.code === 'UNREADABLE_COMMAND';
-    if (this.#fingerprint !== null && isOfUnread) return;
+    const answered = event.headers[FINGERPRINT_HEADER] ?? null;
+    if (this.#fingerprint !== null && answered !== null && answered !== this.#fingerprint) return;
+    // The fields of an unreadable command are unknown, so the result may not be ours.
+    const isOfUnreadable = event.kind === 'result' && event.value.error?.code === 'UNREADABLE_COMMAND';
+    if (this.#fingerprint !== null && isOfUnreadable) return;
     this.#results.take(event);
   }
 

@@ -190,13 +190,13 @@ export class PaymentCommandPublisher {
  */
 export function checkCommand(type: CommandType, key: string, fields: unknown): object {
   if (!isCommandType(type)) {
-    throw invalidCommand(String(type), [{ path: 'type', message: `is none of ${COMMAND_TYPES.join(', ')}` }]);
+    throw invalidCommand(String(type), [{ path: 'type', message: `is not one of ${COMMAND_TYPES.join(', ')}` }]);
   }
-  const wrongKey = typeof key === 'string' ? keyProblem(key) : 'it is no text';
+  const wrongKey = typeof key === 'string' ? keyProblem(key) : 'it is not a string';
   const given = withBigints(fields);
   const read = given.ok ? readCommandFields(type, given.fields) : given;
   const problems = [
-    ...(wrongKey === null ? [] : [{ path: 'key', message: `is refused: ${wrongKey}` }]),
+    ...(wrongKey === null ? [] : [{ path: 'key', message: `is not valid: ${wrongKey}` }]),
     ...(read.ok ? [] : read.problems),
   ];
   if (problems.length > 0 || !read.ok) throw invalidCommand(type, problems);

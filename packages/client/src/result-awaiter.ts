@@ -61,7 +61,7 @@ export class ResultAwaiter {
           reject(
             new PaymentClientError(
               'RESULT_UNREADABLE',
-              `the result of ${key} came, and cannot be read (${event.problem})`,
+              `the result of ${key} arrived, but cannot be read (${event.problem})`,
             ),
           );
         }

@@ -22,14 +22,14 @@ export async function onceRemembered(
   { kind, uniqueId }: Pick<PaymentEvent, 'kind' | 'uniqueId'>,
   handle: () => Promise<void>,
 ): Promise<void> {
-  if (uniqueId !== null && (await asked(() => seen?.has(uniqueId))) === true) return;
+  if (uniqueId !== null && (await callStore(() => seen?.has(uniqueId))) === true) return;
   await handle();
-  if (uniqueId !== null && kind !== 'unreadable') await asked(() => seen?.remember(uniqueId));
+  if (uniqueId !== null && kind !== 'unreadable') await callStore(() => seen?.remember(uniqueId));
 }
 
-async function asked<Value>(ask: () => Promise<Value> | Value): Promise<Value> {
+async function callStore<Value>(call: () => Promise<Value> | Value): Promise<Value> {
   try {
-    return await ask();
+    return await call();
   } catch (error) {
     throw new PaymentClientError('HANDLER_FAILED', `deduplicate: ${messageOf(error)}`, { cause: error });
   }

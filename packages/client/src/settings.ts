@@ -5,9 +5,6 @@ import { RecordRegistry } from 'payment-processor-contract/registry';
 import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { PaymentClientError } from './client-error.ts';
 
-export type ClientSettings = KafkaSettings &
-  Pick<Config, 'SCHEMA_REGISTRY_URL' | 'SCHEMA_REGISTRY_USERNAME' | 'SCHEMA_REGISTRY_PASSWORD' | 'TOPIC_PREFIX'>;
-
 const REGISTRY_SETTING_NAMES = ['SCHEMA_REGISTRY_URL', 'SCHEMA_REGISTRY_USERNAME', 'SCHEMA_REGISTRY_PASSWORD'] as const;
 
 /** Without a registry, commands are published as JSON. */
@@ -17,8 +14,10 @@ export type PublisherSettings = KafkaSettings &
 
 export const CLIENT_SETTING_NAMES = [...KAFKA_SETTING_NAMES, ...REGISTRY_SETTING_NAMES, 'TOPIC_PREFIX'] as const;
 
+export type ClientSettings = Pick<Config, (typeof CLIENT_SETTING_NAMES)[number]>;
+
 /**
- * @param environment as `process.env`
+ * @param environment such as `process.env`
  * @returns the settings, or every problem with them
  */
 export function readClientSettings(
@@ -29,7 +28,7 @@ export function readClientSettings(
 
 /**
  * Like readClientSettings, for applications that only publish: SCHEMA_REGISTRY_URL is optional.
- * @param environment as `process.env`
+ * @param environment such as `process.env`
  */
 export function readPublisherSettings(
   environment: Environment,

@@ -10,7 +10,7 @@ import type { CommandAnswer } from './answers.ts';
 import type { PaymentEvent } from './events.ts';
 import type { LaneReader } from './lane-reader.ts';
 import type { LiveEvents } from './live-events.ts';
-import { CLOCKS_APART_MS, KnownPayment, transactionOf, withoutEnd, type PaymentState } from './payment-state.ts';
+import { CLOCK_SKEW_MS_MAX, KnownPayment, transactionOf, withoutEnd, type PaymentState } from './payment-state.ts';
 
 export interface SettlementOptions {
   /** How long to follow the payment. */
@@ -72,7 +72,7 @@ export async function followPayment(
   } finally {
     done.abort();
   }
-  if (timeout.aborted) return stateAtEnd(known, key, { endedBy: 'timeout', reason: `${timeoutMs} ms are over` });
+  if (timeout.aborted) return stateAtEnd(known, key, { endedBy: 'timeout', reason: `${timeoutMs} ms have passed` });
   return stateAtEnd(known, key, { endedBy: 'signal', reason: 'the caller stopped waiting' });
 }
 
@@ -82,9 +82,9 @@ async function follow(
   topics: PaymentTopics,
   stop: AbortSignal,
 ): Promise<Settlement | undefined> {
-  let news = Promise.withResolvers<undefined>();
+  let wakeUp = Promise.withResolvers<undefined>();
   const failures: Error[] = [];
-  const wake = (): void => news.resolve(undefined);
+  const wake = (): void => wakeUp.resolve(undefined);
   stop.addEventListener('abort', wake, { once: true });
   const listen = (live: LiveListening, name: string, take: (event: PaymentEvent) => void): void => {
     const refusal = live.refusal();
@@ -109,12 +109,12 @@ async function follow(
     while (!stop.aborted) {
       const [failure] = failures;
       if (failure !== undefined) throw failure;
-      news = Promise.withResolvers();
+      wakeUp = Promise.withResolvers();
       const { result } = known;
       const transactionId = result === null ? null : transactionOf(result);
       if (result?.outcome === 'ACCEPTED' && !read.has(transactionId)) {
         listen(await topics.changes(), transactionId ?? key, takeChange);
-        // The payment may have ended before this command, which only showed that. Then no event follows.
+        // The payment may have ended before this command, which only observed that. Then its last event is older.
         for (const fromMs of [earlier(Number(result.commandTimestamp)), null]) {
           const lane = { stream: 'transaction-status', key: transactionId, sinceMs: fromMs } as const;
           if (!(await topics.read(lane, takeChange, stop))) return undefined;
@@ -125,7 +125,7 @@ async function follow(
       }
       const state = known.state();
       if (state.kind === 'settled' || state.kind === 'not-accepted') return { ...state, key };
-      await news.promise;
+      await wakeUp.promise;
     }
     return undefined;
   } finally {
@@ -144,5 +144,5 @@ function stateAtEnd(
 }
 
 function earlier(ms: number | null): number | null {
-  return ms === null ? null : Math.max(0, ms - CLOCKS_APART_MS);
+  return ms === null ? null : Math.max(0, ms - CLOCK_SKEW_MS_MAX);
 }

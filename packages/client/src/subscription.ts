@@ -8,7 +8,7 @@
  * A registry outage is not a record's fault: the subscription retries the record until it can be read or the subscription is
  * closed. It delivers an unreadable record as such, so that none is skipped silently.
  */
-import { openTopicReader, type ReaderStart, type TopicReader } from './kafka/topic-reader.ts';
+import { openTopicReader, type ReaderLimits, type ReaderStart, type TopicReader } from './kafka/topic-reader.ts';
 import type { PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { jsonCopyOf, recordOfTopic, topicNames, type TopicNames } from 'payment-processor-contract/topics';
@@ -76,7 +76,7 @@ const CONCURRENCY_MAX = 1_000;
 const SESSION_TIMEOUT_DEFAULT_MS = 10_000;
 const FETCH_BYTES_DEFAULT = 1024 * 1024;
 const CLOSE_TIMEOUT_DEFAULT_MS = 30_000;
-/** How much longer than one event a rebalance waits: for `onGiveUp`, the commit, and the member to join. */
+/** Time that a rebalance waits beyond handling one event: for `onGiveUp`, the commit, and the member to join. */
 const REBALANCE_SLACK_MS = GIVE_UP_TIMEOUT_MS + 10_000;
 
 /**
@@ -164,17 +164,15 @@ function sourceOf(
   }
   const registry = registryOf(settings);
   if (registry !== null) return { decode: avroDecoder(registry), nameOf: (topic) => topic };
-  throw new RegistryError("reading needs SCHEMA_REGISTRY_URL: set it, or ask for format 'json' where a mirror runs", {
-    failure: null,
-  });
+  throw new RegistryError(
+    "reading needs SCHEMA_REGISTRY_URL: set it, or use format 'json' if the processor's operator runs `mirror`",
+    {
+      failure: null,
+    },
+  );
 }
 
-function limitsOf(options: SubscriptionOptions): {
-  sessionTimeoutMs: number;
-  rebalanceTimeoutMs: number;
-  bytesPerPartitionMax: number;
-  closeTimeoutMs: number;
-} {
+function limitsOf(options: SubscriptionOptions): ReaderLimits {
   const sessionTimeoutMs = options.sessionTimeoutMs ?? SESSION_TIMEOUT_DEFAULT_MS;
   const bytesPerPartitionMax = options.fetchBytesMax ?? FETCH_BYTES_DEFAULT;
   const closeTimeoutMs = options.closeTimeoutMs ?? CLOSE_TIMEOUT_DEFAULT_MS;

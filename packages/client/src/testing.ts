@@ -91,8 +91,8 @@ export class TestPayments {
   /** Sets a transaction's status, as if the poller had seen it. */
   setStatus(transactionId: string, status: TransactionStatus): void {
     const { kept } = this.#topics['transaction-status'];
-    const before = kept.findLast((event) => event.key === transactionId);
-    const value = before?.kind === 'transaction-status' ? before.value : null;
+    const previous = kept.findLast((event) => event.key === transactionId);
+    const value = previous?.kind === 'transaction-status' ? previous.value : null;
     const keys = [...this.#answered].flatMap(([key, { result }]) =>
       result.outcome === 'ACCEPTED' && transactionOf(result) === transactionId ? [key] : [],
     );
@@ -146,7 +146,7 @@ export class TestPayments {
       outcome,
       error: answer.error ?? null,
       httpStatus: answer.httpStatus ?? null,
-      ...(outcome === 'ACCEPTED' ? moneyOf(command, answer, number) : {}),
+      ...(outcome === 'ACCEPTED' ? paymentOf(command, answer, number) : {}),
     });
     const id = eventId(`test-result\n${key}`);
     this.#answered.set(key, { result, id });
@@ -192,7 +192,7 @@ function blank(record: string): object {
 }
 
 /** The service's answer to an ACCEPTED command. */
-function moneyOf(
+function paymentOf(
   { fields, type }: TestCommand,
   { quote, transaction }: TestAnswer,
   number: number,

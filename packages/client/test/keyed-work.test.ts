@@ -49,11 +49,11 @@ describe('work by key', () => {
     const records = new Records(work);
     records.begin(0, 'a');
     records.begin(1, 'b');
-    let hasPlace = false;
-    const place = work.place().then(() => (hasPlace = true));
+    let hasSlot = false;
+    const slot = work.slot().then(() => (hasSlot = true));
     await records.end(1);
-    await place;
-    expect(hasPlace).toBe(true);
+    await slot;
+    expect(hasSlot).toBe(true);
     await records.end(0, false);
     await work.settled();
     expect(records.passed).toEqual([]);
@@ -64,7 +64,7 @@ describe('work by key', () => {
     const records = new Records(work);
     records.begin(0, 'a', async () => Promise.reject(new Error('the coordinator moved')));
     await records.end(0);
-    await expect(work.place()).rejects.toThrow('the coordinator moved');
+    await expect(work.slot()).rejects.toThrow('the coordinator moved');
     await expect(work.finish()).rejects.toThrow('the coordinator moved');
   });
 });

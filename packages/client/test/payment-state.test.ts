@@ -27,7 +27,7 @@ test.each([
   for (const seen of [events, events.toReversed()]) {
     const results = new KeyResults();
     for (const event of seen) results.take(event);
-    expect(results.counting?.value?.outcome).toBe(outcome);
+    expect(results.latest?.value?.outcome).toBe(outcome);
   }
 });
 

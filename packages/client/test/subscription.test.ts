@@ -266,7 +266,7 @@ describe('an awaited result', () => {
   });
 
   test('that comes and cannot be read is an error that says so', async () => {
-    await expect(publishAndAwait('postponed-1', 'id-5')).rejects.toThrow(/postponed-1 came, and cannot be read/);
+    await expect(publishAndAwait('postponed-1', 'id-5')).rejects.toThrow(/postponed-1 arrived, but cannot be read/);
   });
 
   test('that nobody looks at does not end the process', async () => {

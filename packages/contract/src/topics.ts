@@ -41,10 +41,10 @@ export function jsonCopyOf(topic: string): string {
   return topic.replace(/\.v1$/, JSON_COPY_END);
 }
 
-/** The command that makes missing topics. */
-export function creationCommand(topics: readonly string[]): string {
-  const isOfCopies = topics.some((topic) => topic.endsWith(JSON_COPY_END));
-  return `npm run cli -- topics create${isOfCopies ? ' --json-copies' : ''}`;
+/** What to do about topics that seem to be missing. */
+export function missingTopicsRemedy(topics: readonly string[]): string {
+  const option = topics.some((topic) => topic.endsWith(JSON_COPY_END)) ? ' --json-copies' : '';
+  return `run \`npm run cli -- topics create${option}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them; check with \`doctor --rights\`)`;
 }
 
 /** On a copy: why the original could not be read. Such a copy is unchanged. */

@@ -1,7 +1,7 @@
 /** Everything in the topics about one key, and conclusions from it. Plain data, made by `readStory`. */
 import { uniqueIdOf } from 'payment-processor-client/internal/events';
 import {
-  countingResult,
+  latestResult,
   FirstPlaces,
   paymentState,
   withoutEnd,
@@ -103,7 +103,7 @@ export function paymentOf(story: Story): PaymentState<CommandResult> {
   const { changes, isCutShort, results } = story;
   const found = new FirstPlaces<FoundResult & { readonly uniqueId: string | null }>();
   for (const { headers, offset, value } of results) found.take({ uniqueId: uniqueIdOf(headers), offset, value });
-  const counting = found.all().reduce<FoundResult | null>(countingResult, null);
+  const counting = found.all().reduce<FoundResult | null>(latestResult, null);
   if (isPassed(counting?.value ?? null, runningEntryOf(story))) return { kind: 'nothing-known' };
   const moves = changes.filter(({ kind }) => kind !== 'quote-status');
   moves.sort((left, right) => Number(left.offset - right.offset));

@@ -22,8 +22,8 @@ export class KeyedWork {
     this.#limit = limit;
   }
 
-  /** Waits until one more may begin. @throws the error of failed work */
-  async place(): Promise<void> {
+  /** Waits for a free slot. @throws the error of failed work */
+  async slot(): Promise<void> {
     while (this.#running.size >= this.#limit) await Promise.race(this.#promises());
     if (this.#failure !== null) throw this.#failure.error;
   }
@@ -35,22 +35,22 @@ export class KeyedWork {
    */
   begin(key: string, work: () => Promise<boolean>, onPassed: () => void, afterwards: () => Promise<void>): void {
     const item: Item = { isDone: false, onPassed, running: Promise.resolve() };
-    const before = this.#tails.get(key)?.running;
+    const previous = this.#tails.get(key)?.running;
     this.#items.push(item);
     this.#running.add(item);
     this.#tails.set(key, item);
-    item.running = this.#run(item, key, before, work, afterwards);
+    item.running = this.#run(item, key, previous, work, afterwards);
   }
 
   async #run(
     item: Item,
     key: string,
-    before: Promise<void> | undefined,
+    previous: Promise<void> | undefined,
     work: () => Promise<boolean>,
     afterwards: () => Promise<void>,
   ): Promise<void> {
     try {
-      if (before !== undefined) await before;
+      await previous;
       if (this.#failure === null) {
         item.isDone = await work();
         while (this.#items[0]?.isDone === true) this.#items.shift()?.onPassed();

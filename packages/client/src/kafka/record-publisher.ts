@@ -17,7 +17,8 @@ import { laneOf } from 'payment-processor-contract/keys';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { disconnectWithin } from 'payment-processor-contract/kafka/disconnecting';
 import type { LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
-import { creationCommand } from 'payment-processor-contract/topics';
+import { messageOf } from 'payment-processor-contract/registry-http';
+import { missingTopicsRemedy } from 'payment-processor-contract/topics';
 
 const { KafkaJSNumberOfRetriesExceeded } = kafkajs;
 
@@ -122,7 +123,7 @@ export class RecordPublisher {
     });
   }
 
-  /** Takes no more records, sends those that wait, and disconnects. */
+  /** Accepts no more records, sends the waiting ones, and disconnects. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#sending;
@@ -137,10 +138,7 @@ export class RecordPublisher {
   partitionCount(topic: string): number {
     const count = this.#partitionCounts.get(topic);
     if (count === undefined) {
-      throw new PublishError(
-        'TOPIC_MISSING',
-        `topic ${topic} does not exist: run \`${creationCommand([topic])}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them; check with \`doctor --rights\`)`,
-      );
+      throw new PublishError('TOPIC_MISSING', `topic ${topic} does not exist: ${missingTopicsRemedy([topic])}`);
     }
     return count;
   }
@@ -161,8 +159,8 @@ export class RecordPublisher {
     let bytes = 0;
     for (const waiting of this.#queue) {
       const fits = batch.length === 0 || bytes + bytesOf(waiting.record) <= SEND_BYTES_MAX;
-      const together = waiting.record.topic === first.record.topic && waiting.partition === first.partition;
-      if (together && fits && batch.length < SEND_RECORDS_MAX) {
+      const isSamePartition = waiting.record.topic === first.record.topic && waiting.partition === first.partition;
+      if (isSamePartition && fits && batch.length < SEND_RECORDS_MAX) {
         batch.push(waiting);
         bytes += bytesOf(waiting.record);
       } else {
@@ -226,14 +224,13 @@ export class RecordPublisher {
   async #dropProducer(): Promise<void> {
     const producer = this.#producer;
     this.#producer = null;
-    // A discarded producer has nothing left to lose, so errors of its disconnecting do not matter.
     if (producer !== null) await disconnectWithin(producer, DISCONNECT_TIMEOUT_MS);
   }
 }
 
 function bytesOf({ headers, key, value }: KeyedRecord): number {
-  const ofHeaders = Object.entries(headers).flatMap(([name, given]) => [name, given].flat());
-  return [key ?? '', value ?? '', ...ofHeaders].reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+  const headerParts = Object.entries(headers).flatMap(([name, given]) => [name, given].flat());
+  return [key ?? '', value ?? '', ...headerParts].reduce((sum, part) => sum + Buffer.byteLength(part), 0);
 }
 
 /** Broker errors that mean the records were not written. */
@@ -253,7 +250,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof Error && 'type' in error && REFUSED_TYPES.has(error.type);
 }
 
-/** kafkajs would have retried. If its own retries of a connection are used up, the count is not 0. */
+/** kafkajs would have retried. The count is not 0 after kafkajs has used up its own retries of a connection. */
 function isWorthRetrying(error: unknown): boolean {
   return error instanceof KafkaJSNumberOfRetriesExceeded && error.retryCount === 0;
 }
@@ -263,7 +260,7 @@ function pauseMs(retries: number, { initialRetryTime, maxRetryTime, multiplier }
 }
 
 function publishError(error: unknown, topic: string, mayBeWritten: boolean): PublishError {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return new PublishError(
     mayBeWritten ? 'NOT_CONFIRMED' : 'NOT_WRITTEN',
     mayBeWritten

@@ -5,18 +5,18 @@ export interface Heartbeats {
 }
 
 /**
- * @param heartbeat kafkajs' heartbeat function: sends one if it is due, and throws the coordinator's errors, also a
- *   rebalance. The coordinator then waits for the member as long as heartbeats come
+ * @param heartbeat kafkajs' function: sends a heartbeat if one is due, and throws the coordinator's errors, including a
+ *   rebalance. The coordinator then waits for the member while heartbeats arrive
  */
 export function startHeartbeats(heartbeat: () => Promise<void>, intervalMs: number): Heartbeats {
-  let isUnderWay = false;
+  let isSending = false;
   const timer = setInterval(() => {
-    if (isUnderWay) return;
-    isUnderWay = true;
+    if (isSending) return;
+    isSending = true;
     void heartbeat()
       // The reader calls it again before the next record, and then acts on the error.
       .catch(() => undefined)
-      .finally(() => (isUnderWay = false));
+      .finally(() => (isSending = false));
   }, intervalMs);
   return { stop: () => clearInterval(timer) };
 }

@@ -20,7 +20,7 @@ interface TopicPartition {
   readonly partition: number;
 }
 
-/** @returns by member the partitions of each topic, as even as the subscriptions allow */
+/** @returns each member's partitions by topic, as evenly as the subscriptions allow */
 export function assignSubscribed(
   members: readonly SubscribedMember[],
   partitions: readonly TopicPartition[],
@@ -29,13 +29,13 @@ export function assignSubscribed(
   const counts = new Map(members.map(({ memberId }) => [memberId, 0]));
   const sorted = members.toSorted((left, right) => (left.memberId < right.memberId ? -1 : 1));
   for (const { partition, topic } of partitions) {
-    const takers = sorted.filter(({ topics }) => topics.includes(topic)).map(({ memberId }) => memberId);
-    const [first] = takers;
+    const subscribers = sorted.filter(({ topics }) => topics.includes(topic)).map(({ memberId }) => memberId);
+    const [first] = subscribers;
     if (first === undefined) continue;
     const countOf = (memberId: string): number => counts.get(memberId) ?? 0;
-    const least = takers.reduce((one, other) => (countOf(other) < countOf(one) ? other : one), first);
-    counts.set(least, countOf(least) + 1);
-    const topics = assigned.get(least);
+    const leastLoaded = subscribers.reduce((one, other) => (countOf(other) < countOf(one) ? other : one), first);
+    counts.set(leastLoaded, countOf(leastLoaded) + 1);
+    const topics = assigned.get(leastLoaded);
     topics?.set(topic, [...(topics.get(topic) ?? []), partition]);
   }
   return new Map([...assigned].map(([memberId, topics]) => [memberId, Object.fromEntries(topics)]));
@@ -73,6 +73,6 @@ export function subscribedAssigner(kafka: Kafka): PartitionAssigner {
   });
 }
 
-function topicsOf({ memberMetadata }: GroupMember, otherwise: readonly string[]): readonly string[] {
-  return AssignerProtocol.MemberMetadata.decode(memberMetadata)?.topics ?? otherwise;
+function topicsOf({ memberMetadata }: GroupMember, fallback: readonly string[]): readonly string[] {
+  return AssignerProtocol.MemberMetadata.decode(memberMetadata)?.topics ?? fallback;
 }

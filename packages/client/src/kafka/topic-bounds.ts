@@ -2,7 +2,7 @@
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { partitionOffsets, type PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
-import { creationCommand } from 'payment-processor-contract/topics';
+import { missingTopicsRemedy } from 'payment-processor-contract/topics';
 
 export interface Bounds extends PartitionOffsets {
   readonly topic: string;
@@ -11,15 +11,14 @@ export interface Bounds extends PartitionOffsets {
 
 export class TopicsMissingError extends Error {
   constructor(missing: readonly string[]) {
-    super(
-      `${missing.length === 1 ? 'topic' : 'topics'} ${missing.join(', ')} missing: run \`${creationCommand(missing)}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them; check with \`doctor --rights\`)`,
-    );
+    const noun = missing.length === 1 ? 'topic' : 'topics';
+    super(`${noun} ${missing.join(', ')} missing: ${missingTopicsRemedy(missing)}`);
     this.name = 'TopicsMissingError';
   }
 }
 
 /**
- * @param sinceMs earlier records do not count; null: all count
+ * @param sinceMs ignores earlier records; null: counts all
  * @throws the client's error when no broker answers; TopicsMissingError
  */
 export async function readBounds(

@@ -1,13 +1,13 @@
 /**
- * Reads topics for tools and subscribers, read_committed: from the beginning, an instant or now on, or where a group left off.
+ * Reads topics for tools and subscribers, read_committed: from the beginning, an instant, now, or where a group left off.
  *
  * Stages: fetch the end offsets -> join a group and seek each partition to its start -> deliver records, one at a time or
  * several keys at once, with heartbeats meanwhile -> ended (read to the end, or the handler failed), or closed by the owner.
  * Either way the reader waits for the handler, commits its records and leaves the group; only then `ended` settles.
  *
- * The consumer belongs to this object. Without a group id it uses a group of its own that commits nothing; since every rejoin
- * rewinds to committed offsets, this object keeps the positions and seeks them again. With a group id, it commits an offset
- * after its record was handled: a record may come twice, but none is skipped.
+ * The consumer belongs to this object. Without a group id it uses a group of its own and commits nothing. Every rejoin rewinds
+ * to committed offsets, so this object keeps the positions and seeks them again. With a group id it commits an offset after its
+ * record was handled: a record may come twice, but none is skipped.
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka, KafkaMessage } from 'kafkajs';
@@ -64,7 +64,7 @@ export interface TopicReaderOptions {
   commit?: 'interval' | 'each';
 }
 
-interface ReaderLimits {
+export interface ReaderLimits {
   /** Session timeout: the group drops a member that is silent for this long. */
   sessionTimeoutMs: number;
   /** How long a rebalance waits for this member to finish its record; then the group continues without it. */
@@ -97,10 +97,10 @@ const HEARTBEATS_PER_SESSION = 5;
 /** How often to commit a group's offsets while its records are slow. */
 const COMMIT_INTERVAL_MS = 1_000;
 /**
- * A caller of a reading with an end waits for it: report a Kafka that stays away so long, beyond the connection's retries.
- * Readers without an end retry for good.
+ * With `untilEnd` a caller waits, so it must learn of an outage that lasts this long, beyond the connection's retries. Other
+ * readers retry forever.
  */
-const AWAY_MS_MAX = 20_000;
+const OUTAGE_MS_MAX = 20_000;
 /** Time to leave the group and disconnect after the handler has finished. */
 const DISCONNECT_TIMEOUT_MS = 5_000;
 const LIMITS_DEFAULT: ReaderLimits = {
@@ -139,9 +139,8 @@ class RunningReader implements TopicReader {
   /** The error that ended the reader, if any. */
   #failure: Error | null = null;
   #isPaused = false;
-  /** Since when the consumer fails and restarts; null: it has fetched since. */
-  #awaySinceMs: number | null = null;
-  /** Current work. */
+  /** When the consumer began to fail and restart. Null: it has fetched since. */
+  #failingSinceMs: number | null = null;
   #work: KeyedWork | null = null;
   #heartbeats: Heartbeats | null = null;
   #closing: Promise<void> | null = null;
@@ -202,13 +201,13 @@ class RunningReader implements TopicReader {
       // Batches with only control or aborted records never reach the handler.
       if (payload.batchSize === 0) this.#passed(payload.topic, payload.partition, BigInt(payload.lastOffset) + 1n);
     });
-    consumer.on(consumer.events.FETCH, () => (this.#awaySinceMs = null));
+    consumer.on(consumer.events.FETCH, () => (this.#failingSinceMs = null));
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       const nowMs = performance.now();
-      this.#awaySinceMs ??= nowMs;
-      const isAway = untilEnd && nowMs - this.#awaySinceMs >= AWAY_MS_MAX;
-      // A long-running process retries after a refusal; here a caller waits for the error.
-      if (!payload.restart || isAway || kafkaRefusal(payload.error) !== null) this.#fail(payload.error);
+      this.#failingSinceMs ??= nowMs;
+      const isOutage = untilEnd && nowMs - this.#failingSinceMs >= OUTAGE_MS_MAX;
+      // kafkajs would retry even after a refusal, but here a caller waits for the error.
+      if (!payload.restart || isOutage || kafkaRefusal(payload.error) !== null) this.#fail(payload.error);
     });
     try {
       await consumer.connect();
@@ -266,7 +265,7 @@ class RunningReader implements TopicReader {
     this.#heartbeats = startHeartbeats(() => payload.heartbeat(), this.#heartbeatIntervalMs);
     try {
       for (const message of batch.messages) {
-        await work.place();
+        await work.slot();
         if (this.#stopped || this.#isPaused || !payload.isRunning() || payload.isStale()) return;
         // kafkajs delivers all fetched records before it rejoins. So we send a heartbeat here, which throws during a
         // rebalance. kafkajs then commits the handled records, which the coordinator still accepts, and rejoins.
