@@ -1,4 +1,5 @@
-/** The common start of the commands: settings from the environment, a Kafka client. */
+/** What most commands start with: settings from the environment, and a Kafka client. */
+import { keyProblem } from 'payment-processor-contract/keys';
 import type { PaymentApi } from '../../../src/api/payment-api.ts';
 import { readSomeSettings, type Config, type SettingName } from 'payment-processor-contract/config';
 import { createKafka, KAFKA_SETTING_NAMES, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
@@ -30,7 +31,7 @@ export async function withPaymentApi<Value>(
     baseUrl: settings.API_BASE_URL,
     credentials: () => ({ tokenId: settings.API_TOKEN_ID, clientSecret: settings.API_CLIENT_SECRET }),
     timeoutMs: settings.API_TIMEOUT_MS,
-    // It reads one list at a time and changes nothing, so limits on changes do not matter.
+    // The command line reads one list at a time, so these limits do not matter.
     maxConcurrency: 1,
     breakerErrorPercent: 100,
     breakerResetMs: 1_000,
@@ -51,6 +52,12 @@ export function requireSettings<Name extends SettingName>(names: readonly Name[]
   const read = readSomeSettings(process.env, names);
   if (read.ok) return read.config;
   throw new CliFailure('settings', `wrong settings (all come from the environment):\n  ${read.problems.join('\n  ')}`);
+}
+
+/** @throws CliFailure for a key that no command can have */
+export function requireKey(key: string): void {
+  const problem = keyProblem(key);
+  if (problem !== null) throw new CliFailure('usage', problem);
 }
 
 /** Runs until SIGINT or SIGTERM, or until the work ends. */

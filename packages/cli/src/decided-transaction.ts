@@ -16,15 +16,15 @@ import { CLOCK_DIFFERENCE_MS_MAX, compared, sentMsOf, type Comparison } from './
 
 type Lists = Pick<PaymentApi, 'listTransactions'>;
 
-/** The findings about the transaction. */
-export interface Saying {
-  /** A reason against the decision; null: none. */
+/** What a check found. */
+export interface CheckResult {
+  /** What speaks against the decision; null: nothing. */
   readonly doubt: string | null;
   /** The compared fields. */
   readonly notes: readonly string[];
 }
 
-export interface LookedAt extends Saying {
+export interface CheckedTransaction extends CheckResult {
   /** The command, or the quote that it made, names this transaction. */
   readonly isNamed: boolean;
   /** As the service shows it; null: not found. */
@@ -43,9 +43,9 @@ const SHOWN_MAX = 10;
  * the week before.
  * @param api started
  */
-export async function lookAtTransaction(api: Lists, transactionId: string, entry: Entry): Promise<LookedAt> {
-  const { outcome } = await lookedUp(api, transactionId, entry);
-  if (outcome.kind === 'failed') return notLookedAt(transactionId, outcome.reason);
+export async function checkTransaction(api: Lists, transactionId: string, entry: Entry): Promise<CheckedTransaction> {
+  const { outcome } = await lookUpInService(api, transactionId, entry);
+  if (outcome.kind === 'failed') return uncheckedTransaction(transactionId, outcome.reason);
   if (outcome.kind === 'not-found') {
     const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call until an hour after its last`;
     return { doubt, notes: [], isNamed: false, transaction: null };
@@ -58,18 +58,18 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
   const others =
     isNamed || differing.length > 0
       ? { doubts: [], notes: [] }
-      : await othersBeside(api, transaction, comparison, entry);
+      : await otherMatches(api, transaction, comparison, entry);
   const doubts = [
     ...(differing.length === 0
       ? []
-      : [`transaction ${transactionId} is another payment than was asked for: ${differing.join('; ')}`]),
+      : [`transaction ${transactionId} is a different payment from the one asked for: ${differing.join('; ')}`]),
     ...(isAlike || differing.length > 0
       ? []
       : [`nothing of transaction ${transactionId} can be compared with the command`]),
     ...others.doubts,
   ];
   const notes = [
-    `transaction ${transactionId} is there; as the command says it: ${agreeing.join(', ') || 'nothing'}`,
+    `transaction ${transactionId} exists; it agrees with the command in: ${agreeing.join(', ') || 'nothing'}`,
     ...(open.length === 0 ? [] : [`not compared: ${open.join(', ')}`]),
     ...others.notes,
   ];
@@ -79,11 +79,11 @@ export async function lookAtTransaction(api: Lists, transactionId: string, entry
 /**
  * For the decision NOT_EXECUTED on a command that names its transaction: checks whether the transaction shows an execution.
  */
-export async function lookForEffect(api: Lists, transactionId: string, entry: Entry): Promise<Saying> {
-  const { outcome } = await lookedUp(api, transactionId, entry);
+export async function lookForEffect(api: Lists, transactionId: string, entry: Entry): Promise<CheckResult> {
+  const { outcome } = await lookUpInService(api, transactionId, entry);
   switch (outcome.kind) {
     case 'failed':
-      return notLookedAt(transactionId, outcome.reason);
+      return uncheckedTransaction(transactionId, outcome.reason);
     case 'not-found':
       return { doubt: null, notes: [`the payment service does not list transaction ${transactionId}`] };
     case 'found': {
@@ -96,13 +96,13 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
   }
 }
 
-export function notLookedAt(transactionId: string, reason: string): LookedAt & { doubt: string } {
-  const doubt = `transaction ${transactionId} could not be looked at in the payment service (${reason})`;
+export function uncheckedTransaction(transactionId: string, reason: string): CheckedTransaction & { doubt: string } {
+  const doubt = `transaction ${transactionId} could not be checked in the payment service (${reason})`;
   return { doubt, notes: [], isNamed: false, transaction: null };
 }
 
 /** A look-up covers one hour after its call, and any call may have made the transaction. */
-async function lookedUp(api: Lists, transactionId: string, entry: Entry): Promise<LookUpAnswer> {
+async function lookUpInService(api: Lists, transactionId: string, entry: Entry): Promise<LookUpAnswer> {
   const lookUps = new LookUps(api, systemClock);
   const firstMs = sentMsOf(entry);
   for (let aboutMs = firstMs; ; aboutMs += 2 * LATE_MS_MAX) {
@@ -131,7 +131,7 @@ interface Others {
 }
 
 /** Other transactions from the time of the command's calls that fit it: something agrees and nothing differs. */
-async function othersBeside(
+async function otherMatches(
   api: Lists,
   { customerId, id }: Transaction,
   { agreeing }: Comparison,

@@ -29,13 +29,18 @@ export function eventText(event: PaymentEvent): string {
   }
 }
 
-export function unreadableText({
-  offset,
-  partition,
-  problem,
-  topic,
-}: Extract<PaymentEvent, { kind: 'unreadable' }>): string {
-  return `cannot be read: ${problem}  (${topic}, partition ${partition}, offset ${offset})`;
+export function unreadableText(record: RecordPlace & { readonly problem: string }): string {
+  return `cannot be read: ${record.problem}  (${placeText(record)})`;
+}
+
+interface RecordPlace {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+}
+
+export function placeText({ offset, partition, topic }: RecordPlace): string {
+  return `${topic}, partition ${partition}, offset ${offset}`;
 }
 
 /** Previous and new status, the reason, and the observer. */

@@ -13,7 +13,7 @@ export const EXIT_CODES = {
   noResult: {
     code: 5,
     meaning:
-      'the command, decision or hold was published, or perhaps, and no result or confirmation came in time; one may still come',
+      'the command, decision or hold was published, or may have been, and no result or confirmation came in time; one may still come',
   },
   problemsFound: { code: 6, meaning: 'a check found problems; each is listed' },
   refused: { code: 7, meaning: 'the decision or redrive was refused; the reason is on standard error' },

@@ -1,4 +1,5 @@
 /** Operators' holds and releases, from the topic that keeps all of their orders. */
+import { lanesInWords } from 'payment-processor-contract/keys';
 import { orderOf } from '../../../src/consumers/hold-intake.ts';
 import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
@@ -74,7 +75,7 @@ export function auditOf(
 export function inForceText({ inForce, inSomeLanes }: AuditedOrder): string {
   const where = (type: string): string => {
     const lanes = inSomeLanes[type];
-    return lanes === undefined ? '' : ` (${lanes.length === 1 ? 'lane' : 'lanes'} ${lanes.join(', ')} alone)`;
+    return lanes === undefined ? '' : ` (only ${lanesInWords(lanes)})`;
   };
   return inForce.map((type) => `${type}${where(type)}`).join(', ');
 }

@@ -79,13 +79,13 @@ export interface HeldPartition {
   readonly topic: string;
   readonly partition: number;
   readonly messages: bigint;
-  /** Timestamp of the first of them. */
+  /** Offset of the first of them. */
   readonly stableOffset: bigint;
 }
 
-/** Transactions take milliseconds. One that stays open this long may stay open for minutes. */
+/** Transactions usually take milliseconds. One that is open for this long may stay open for minutes. */
 const HIDDEN_MS_MAX = 2_000;
-const LOOK_MS = 100;
+const CHECK_INTERVAL_MS = 100;
 
 /**
  * Records written before the call that cannot be read at its end. A later reading gets all others.
@@ -114,9 +114,18 @@ export async function readHeldBack(
         }
       }
       if (held.length === 0 || performance.now() > untilMs) return held;
-      await delay(LOOK_MS);
+      await delay(CHECK_INTERVAL_MS);
     }
   });
+}
+
+/** Sentences about the open transaction that hides the record at a place, if one does. */
+export async function hiddenAt(
+  kafka: CliKafka,
+  { offset, partition, topic }: { readonly topic: string; readonly partition: number; readonly offset: bigint },
+): Promise<string[]> {
+  const held = await readHeldBack(kafka, [topic]);
+  return held.filter((one) => one.partition === partition && one.stableOffset <= offset).map(heldText);
 }
 
 export function heldText({ messages, partition, topic }: HeldPartition): string {

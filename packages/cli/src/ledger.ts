@@ -23,7 +23,7 @@ export interface EntryRecord {
   readonly entry: Entry | null;
 }
 
-/** The key whose entry the record is; null: another kind of record. Pass it every record, because some hold schemas. */
+/** The key of an entry's record; null for other kinds. Call it for every record, because some carry schemas. */
 export function entryKeyOf({ key, value }: Pick<TopicRecord, 'key' | 'value'>): string | null {
   learnSchema(value);
   const name = key?.toString() ?? '';
@@ -92,28 +92,28 @@ export async function readEntries(
 /** This many entries share one cause, and no one looks at them one by one. */
 const KEPT_MAX = 10_000;
 
-export interface ScannedEntry<Asked extends Entry = Entry> {
+export interface ScannedEntry<Wanted extends Entry = Entry> {
   readonly lane: number;
-  readonly entry: Asked;
+  readonly entry: Wanted;
 }
 
 /**
  * Present entries of all lanes, within limits of time and number.
  * @param mayBe cheap filter on the key and the raw record, so that most records need no decoding
- * @param isAsked filter on the present entry
+ * @param isWanted filter on the present entry
  * @returns the entries, and sentences about unread records
  * @throws the Kafka client's error; an Error naming the topic that does not exist; CliFailure for another release's ledger
  */
-export async function scanLedger<Asked extends Entry>(
+export async function scanLedger<Wanted extends Entry>(
   settings: CliSettings,
   readForMs: number,
   mayBe: (key: string, value: Buffer) => boolean,
-  isAsked: (entry: Entry) => entry is Asked,
-): Promise<{ found: ScannedEntry<Asked>[]; cuts: string[] }> {
+  isWanted: (entry: Entry) => entry is Wanted,
+): Promise<{ found: ScannedEntry<Wanted>[]; cuts: string[] }> {
   const topics = [topicNames(settings.TOPIC_PREFIX).ledger];
   const lanes = await readBounds(cliKafka(settings), topics);
   const owned = new Set<number>();
-  const found = new Map<string, ScannedEntry<Asked>>();
+  const found = new Map<string, ScannedEntry<Wanted>>();
   const cuts = new Set<string>();
   const onRecord = (record: TopicRecord): void => {
     const { partition: lane, value } = record;
@@ -123,9 +123,9 @@ export async function scanLedger<Asked extends Entry>(
       return;
     }
     const entry = value !== null && mayBe(key, value) ? entryIn(record) : null;
-    if (entry === null || !isAsked(entry)) found.delete(key);
+    if (entry === null || !isWanted(entry)) found.delete(key);
     else if (found.has(key) || found.size < KEPT_MAX) found.set(key, { lane, entry });
-    else cuts.add(`there are more than ${KEPT_MAX}: the others are listed when these are over`);
+    else cuts.add(`there are more than ${KEPT_MAX}: the rest is listed once these are done`);
   };
   const unread = await within(readForMs, 'the ledger', readTopics(settings, { topics, onRecord }));
   return { found: [...found.values()], cuts: [...cuts, ...(unread.length > 0 ? unread : ownerless(lanes, owned))] };
@@ -158,6 +158,11 @@ export async function readUnknownResults(
 /** The command's transaction and quote, or those that it made; null: no answer named one. */
 export function subjectOf(entry: Entry): SubjectIds | null {
   return entry.quoted ?? OPERATIONS[entry.commandType].lookUp?.subject(entry) ?? null;
+}
+
+/** Why the ledger has no entry of the key. */
+export function noEntryText({ TOPIC_PREFIX }: Pick<CliSettings, 'TOPIC_PREFIX'>, key: string): string {
+  return `the ledger has no entry of ${key} under TOPIC_PREFIX=${TOPIC_PREFIX}: it was not admitted yet (see \`lag\`), or was forgotten after LEDGER_RETENTION`;
 }
 
 /** An entry's current action, or its outcome. */

@@ -5,7 +5,7 @@
  * failure that the user can fix appears as a sentence, without a stack.
  */
 import { EXIT_CODES } from './exit-codes.ts';
-import { stdoutIsAll } from './output.ts';
+import { exitsOnClosedOutput } from './output.ts';
 import { runCommand } from './program.ts';
 
 /** How long closing sockets may delay the process's end after all output is written. */
@@ -16,7 +16,7 @@ const EXIT_GRACE_MS = 2_000;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
-    if (stdoutIsAll()) process.exit(EXIT_CODES.ok.code);
+    if (exitsOnClosedOutput()) process.exit(EXIT_CODES.ok.code);
   });
 }
 process.exitCode = await runCommand(process.argv.slice(2));

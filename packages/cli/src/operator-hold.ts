@@ -26,7 +26,7 @@ export type HoldSettings = CliSettings & Pick<Config, 'KAFKA_GROUP_ID'>;
 interface OrderWait {
   readonly forMs: number;
   /** Called with the pending lanes and members whenever they change. */
-  readonly onWaiting: (whom: string) => void;
+  readonly onWaiting: (unconfirmed: string) => void;
 }
 
 interface OrderReply {
@@ -35,14 +35,14 @@ interface OrderReply {
   /** Lanes whose ledger does not have the order yet. */
   readonly pending: readonly number[];
   /** Those lanes in words, with the members that own them. */
-  readonly whom: string;
+  readonly unconfirmed: string;
   /** When the last lane confirmed it, by the brokers' clock, which may differ from the operator's; null: none has. */
   readonly confirmedMs: number | null;
 }
 
-const LOOK_MS = 50;
+const CHECK_INTERVAL_MS = 50;
 /** Interval between requests for the lanes' owners. */
-const ASK_MS = 1_000;
+const ASK_INTERVAL_MS = 1_000;
 
 /** @throws CliFailure if it could not be written to every lane; PublishError, or the Kafka client's error */
 export async function submitOrder(settings: HoldSettings, order: HoldOrder, wait: OrderWait): Promise<OrderReply> {
@@ -53,10 +53,10 @@ export async function submitOrder(settings: HoldSettings, order: HoldOrder, wait
     readBounds(kafka, [ledger]),
     RecordPublisher.connect(kafka, [operatorHolds], CLI_RETRY),
   ]);
-  const offsets = await written(publisher, operatorHolds, id, order).finally(() => publisher.close());
+  const offsets = await writeOrder(publisher, operatorHolds, id, order).finally(() => publisher.close());
   return oncePublished(
     'the order is written to every lane',
-    confirmedBy(kafka, settings, bounds, { id, order, offsets }, wait),
+    awaitConfirmation(kafka, settings, bounds, { id, order, offsets }, wait),
   );
 }
 
@@ -67,7 +67,7 @@ interface WrittenOrder {
   readonly offsets: ReadonlyMap<number, bigint>;
 }
 
-async function confirmedBy(
+async function awaitConfirmation(
   kafka: CliKafka,
   settings: HoldSettings,
   bounds: readonly Bounds[],
@@ -94,26 +94,26 @@ async function confirmedBy(
     },
   });
   const untilMs = performance.now() + wait.forMs;
-  let [whom, askedMs] = ['', -Infinity];
+  let [unconfirmed, askedMs] = ['', -Infinity];
   try {
     while (pending.size > 0 && performance.now() < untilMs) {
       // A failed reader rejects.
-      await Promise.race([delay(LOOK_MS), reader.ended]);
-      if (pending.size === 0 || performance.now() - askedMs < ASK_MS) continue;
+      await Promise.race([delay(CHECK_INTERVAL_MS), reader.ended]);
+      if (pending.size === 0 || performance.now() - askedMs < ASK_INTERVAL_MS) continue;
       askedMs = performance.now();
-      const now = await whoHas(kafka, settings, [...pending]);
-      if (now !== whom) wait.onWaiting(now);
-      whom = now;
+      const now = await ownersInWords(kafka, settings, [...pending]);
+      if (now !== unconfirmed) wait.onWaiting(now);
+      unconfirmed = now;
     }
   } finally {
     await reader.close();
   }
-  if (pending.size > 0) whom = await whoHas(kafka, settings, [...pending]);
-  return { id, lanes: offsets.size, pending: [...pending], whom, confirmedMs };
+  if (pending.size > 0) unconfirmed = await ownersInWords(kafka, settings, [...pending]);
+  return { id, lanes: offsets.size, pending: [...pending], unconfirmed, confirmedMs };
 }
 
 /** @returns the order's offsets, by lane */
-async function written(
+async function writeOrder(
   publisher: RecordPublisher,
   topic: string,
   id: string,
@@ -131,14 +131,14 @@ async function written(
     throw new CliFailure(
       'failed',
       `the order was not written to every lane: not to ${lanesInWords(failed.map(({ lane }) => lane))} of ${lanes.length}` +
-        ` (${messageOf(first.reason)}); lanes that have it carry it out. Give it again`,
+        ` (${messageOf(first.reason)}); lanes that have it carry it out. Repeat the command`,
     );
   }
   return new Map(sent.flatMap((one) => (one.status === 'fulfilled' ? [[one.value.partition, one.value.offset]] : [])));
 }
 
 /** The lanes' owners, in words. */
-async function whoHas(
+async function ownersInWords(
   kafka: CliKafka,
   { KAFKA_GROUP_ID: groupId, TOPIC_PREFIX }: HoldSettings,
   lanes: readonly number[],

@@ -18,7 +18,7 @@ export function operatorName(flag: string | undefined): string {
     // A container may run under a user id without a name.
     throw new CliFailure(
       'usage',
-      'the operating system knows no name of this user: give --operator or PAYMENTS_OPERATOR',
+      'the operating system has no name for this user: set --operator or PAYMENTS_OPERATOR',
     );
   }
 }
@@ -41,7 +41,7 @@ export interface Confirmation {
   withoutTerminal: 'go-on' | 'decline';
 }
 
-/** Whether there is somebody at a terminal. */
+/** Whether a person can answer at a terminal. */
 export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
@@ -54,7 +54,7 @@ export async function confirm(question: string, { yes, withoutTerminal }: Confir
   if (yes) return;
   if (!canAsk()) {
     if (withoutTerminal === 'go-on') return;
-    throw new CliFailure('declined', 'nothing was sent: there is no terminal to ask at; confirm with --yes');
+    throw new CliFailure('declined', 'nothing was sent: there is no terminal to ask for confirmation; use --yes');
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   // Ctrl-D and Ctrl-C end the question without an answer.

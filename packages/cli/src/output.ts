@@ -11,23 +11,23 @@ export interface Output {
   note(text: string): void;
 }
 
-let isAll = false;
+let isDoneOnceClosed = false;
 
-/** For a command that prints while reading: when its output is closed, it has nothing left to do. */
-export function endWithReader(): void {
-  isAll = true;
+/** For a command that prints while it reads: once its output is closed, it has nothing left to do. */
+export function exitOnClosedOutput(): void {
+  isDoneOnceClosed = true;
 }
 
-export function stdoutIsAll(): boolean {
-  return isAll;
+export function exitsOnClosedOutput(): boolean {
+  return isDoneOnceClosed;
 }
 
 /** Control characters of terminals, and characters that hide or reorder text. */
-const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /** Makes a line safe to show: texts of publishers and services must not look like our own lines. */
 export function shownLine(text: string): string {
-  return text.replace(UNSEEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 export function createOutput(format: OutputFormat): Output {

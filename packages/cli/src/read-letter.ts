@@ -8,7 +8,8 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
 import { inText, originalHeaders, sourceText, summaryOf } from './dead-letter.ts';
 import { CliFailure, unsent } from './exit-codes.ts';
-import { heldText, readHeldBack } from './lag.ts';
+import { placeText } from './event-output.ts';
+import { hiddenAt } from './lag.ts';
 import { letterName, notedLetter, noteOf, noteText, type RedriveNote } from './redrive-notes.ts';
 import { readTopics, requireAllRead } from './topic-reading.ts';
 
@@ -36,7 +37,7 @@ async function recordAt(
 export async function readLetter(settings: CliSettings, place: string): Promise<RawRecord> {
   const topic = topicNames(settings.TOPIC_PREFIX).deadLetters;
   const match = /^(?:(.+)\/)?(\d{1,4})\/(\d{1,18})$/.exec(place);
-  if (match === null) throw new CliFailure('usage', `${place} is no place: give ${PLACE_HELP}`);
+  if (match === null) throw new CliFailure('usage', `${place} is not a place: give ${PLACE_HELP}`);
   if (match[1] !== undefined && match[1] !== topic) {
     throw new CliFailure('usage', `${match[1]} is not the topic of the dead letters, ${topic}: see TOPIC_PREFIX`);
   }
@@ -44,12 +45,9 @@ export async function readLetter(settings: CliSettings, place: string): Promise<
   const offset = BigInt(match[3] ?? '');
   const record = await recordAt(settings, topic, partition, offset);
   if (record === null) {
-    const held = await readHeldBack(cliKafka(settings), [topic]);
-    requireAllRead(held.filter((one) => one.partition === partition && one.stableOffset <= offset).map(heldText));
-    throw new CliFailure(
-      'notFound',
-      `there is no dead letter at ${topic}, partition ${partition}, offset ${offset}: see \`dead-letters list\``,
-    );
+    const missing = { topic, partition, offset };
+    requireAllRead(await hiddenAt(cliKafka(settings), missing));
+    throw new CliFailure('notFound', `there is no dead letter at ${placeText(missing)}: see \`dead-letters list\``);
   }
   const note = noteOf(inText(record));
   if (note === null) return record;

@@ -92,7 +92,7 @@ export function noteText(note: RedriveNote): string {
 
 /** How to find out the outcome. */
 export function whomToAsk({ because, key, operator }: RedriveNote): string {
-  return because === null ? `look with \`show ${key}\`` : `ask ${operator}`;
+  return because === null ? `check with \`show ${key}\`` : `ask ${operator}`;
 }
 
 /** Says that another letter of the same key was handled before. */

@@ -35,7 +35,7 @@ export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string |
   if (source.topic === null || (commandType === null && source.topic !== topics.operatorDecisions)) {
     throw unsent(
       'refused',
-      `the dead letter says that it came from ${source.topic ?? 'nowhere'}, which is no topic of commands or decisions under this TOPIC_PREFIX`,
+      `the dead letter says that it came from ${source.topic ?? 'nowhere'}, which is not a topic of commands or decisions under this TOPIC_PREFIX`,
     );
   }
   if (letter.value === null) throw unsent('refused', 'the message has no value to send again');
@@ -62,7 +62,7 @@ export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string |
  * @param entry the ledger entry of the target's key
  * @throws CliFailure if the redrive is certainly useless
  */
-export function foresight(
+export function consequencesOf(
   letter: RawRecord,
   target: RedriveTarget,
   entry: Entry | null,
@@ -71,7 +71,7 @@ export function foresight(
 ): string[] {
   const { reason } = summaryOf(inText(letter));
   if (target.commandType === null) {
-    return ['it is judged again: the revision that it names must still be the present one, else it is refused again'];
+    return ['it is judged again: the revision that it names must still be the current one, else it is refused again'];
   }
   const notes: string[] = ['it counts as a new message: its age begins now'];
   const expiresAt = originalHeaders(letter)['expires-at']?.[0]?.toString() ?? '';
@@ -97,7 +97,7 @@ export function foresight(
   const retry = state === 'FAILED' ? `; to have it run again use \`resolve ${target.key} --decision RETRY\`` : '';
   return [
     ...notes,
-    `the key ${target.key} is known already, its command is ${state}: with the same content this message gets that result, with other content it will be a CONFLICT${retry}`,
+    `the key ${target.key} is known already, its command is ${state}: with the same content this message gets that result; with other content it will be a CONFLICT${retry}`,
   ];
 }
 
@@ -149,7 +149,7 @@ export interface PlanOptions {
   readonly isBulk: boolean;
 }
 
-export interface Aimed {
+export interface TargetedLetter {
   readonly letter: RawRecord;
   readonly target: RedriveTarget;
   readonly ownKey: string | null;
@@ -161,23 +161,23 @@ export async function planRedrives(
   letters: readonly RawRecord[],
   options: PlanOptions,
 ): Promise<PlannedRedrive[]> {
-  const aimed: (Aimed | RefusedRedrive)[] = [];
+  const letterTargets: (TargetedLetter | RefusedRedrive)[] = [];
   for (const letter of letters) {
-    aimed.push(await refusable(letter, () => aim(settings, letter, options)));
+    letterTargets.push(await orRefusal(letter, () => targeted(settings, letter, options)));
   }
-  const keys = aimed.flatMap((one) => ('target' in one ? [one.target.key, one.ownKey ?? one.target.key] : []));
+  const keys = letterTargets.flatMap((one) => ('target' in one ? [one.target.key, one.ownKey ?? one.target.key] : []));
   const entries = keys.length === 0 ? new Map<string, Entry | null>() : await readEntries(settings, new Set(keys));
   const ledger = { entries, remembersMs: settings.LEDGER_RETENTION };
   const taken = new Map<string, string>();
   const planned: PlannedRedrive[] = [];
-  for (const one of aimed) {
-    planned.push('target' in one ? await refusable(one.letter, () => readyOf(one, ledger, taken, options)) : one);
+  for (const one of letterTargets) {
+    planned.push('target' in one ? await orRefusal(one.letter, () => readyOf(one, ledger, taken, options)) : one);
   }
   return planned;
 }
 
-async function aim(settings: CliSettings, buried: RawRecord, options: PlanOptions): Promise<Aimed> {
-  const whole = await wholeLetter(settings, buried);
+async function targeted(settings: CliSettings, deadLetter: RawRecord, options: PlanOptions): Promise<TargetedLetter> {
+  const whole = await wholeLetter(settings, deadLetter);
   const letter = withHeaders(whole, options.headers);
   const ownKey = whole.key?.toString('latin1') ?? null;
   const suffixed = options.keySuffix === null || ownKey === null ? null : `${ownKey}${options.keySuffix}`;
@@ -195,7 +195,7 @@ interface KeyMemory {
 
 /** @param taken keys of earlier letters' targets, with the letters' names */
 export function readyOf(
-  { letter, ownKey, target }: Aimed,
+  { letter, ownKey, target }: TargetedLetter,
   ledger: KeyMemory,
   taken: Map<string, string>,
   { isBulk, notes: redrives }: PlanOptions,
@@ -203,15 +203,15 @@ export function readyOf(
   const known = ledger.entries.get(target.key);
   const entry = known ?? null;
   const isNewKey = target.key !== ownKey;
-  const notes = foresight(letter, target, entry, isNewKey, Date.now());
+  const notes = consequencesOf(letter, target, entry, isNewKey, Date.now());
   if (target.commandType === null) {
     // Its operator was told that it changed nothing, and the publisher may have acted on the result since.
-    const instead = `look with \`show ${target.key}\` and decide again with \`resolve\`, or redrive it by its place`;
+    const instead = `check with \`show ${target.key}\` and decide again with \`resolve\`, or redrive it by its place`;
     if (isBulk) throw unsent('refused', `it is an operator's decision: ${instead}`);
     return { kind: 'ready', letter, target, notes };
   }
   const doubts = [
-    ...(ownKey === null ? [] : [whyItMayBePaid(letter, ownKey, ledger), whichOtherWas(letter, ownKey, redrives)]),
+    ...(ownKey === null ? [] : [whyItMayBePaid(letter, ownKey, ledger), earlierRedrive(letter, ownKey, redrives)]),
     isNewKey && known === null ? forgottenText('the key', target.key) : null,
   ].filter((one) => one !== null);
   if (isBulk) {
@@ -253,18 +253,18 @@ function forgottenText(what: string, key: string): string {
 }
 
 function lookText(key: string): string {
-  return `it may be the same payment; look with \`show ${key}\``;
+  return `it may be the same payment; check with \`show ${key}\``;
 }
 
 /** Another letter of the key may be the same payment, and may have been sent under an unrelated key. Null: none was. */
-function whichOtherWas(letter: RawRecord, ownKey: string, redrives: PlanOptions['notes']): string | null {
+function earlierRedrive(letter: RawRecord, ownKey: string, redrives: PlanOptions['notes']): string | null {
   const others = [...redrives].flatMap(([name, notes]) => (name === letterName(letter) ? [] : notes));
   const earlier = others.find(({ letterKey }) => letterKey === ownKey);
   return earlier === undefined ? null : otherLetterText(earlier);
 }
 
 /** One letter that cannot be sent must not block the others. */
-async function refusable<Value>(
+async function orRefusal<Value>(
   letter: RawRecord,
   make: () => Promise<Value> | Value,
 ): Promise<Value | RefusedRedrive> {

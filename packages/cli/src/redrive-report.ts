@@ -1,7 +1,7 @@
 /** The report of a redrive: a document and a line for each letter, and the overall result. Pure. */
 import type { PublishedAt } from 'payment-processor-client/internal/kafka/record-publisher';
 import type { AwaitedResult } from 'payment-processor-client/internal/result-awaiter';
-import { eventDocument, resultText } from './event-output.ts';
+import { eventDocument, resultText, placeText } from './event-output.ts';
 import type { ExitReason } from './exit-codes.ts';
 import { maskedText, maskedValue } from './masking.ts';
 import { letterName } from './redrive-notes.ts';
@@ -57,7 +57,7 @@ export function publishedLine(
 ): ReportLine {
   const { key, topic } = plan.target;
   const document = { status: 'published', topic, partition, offset, key, from: fromOf(plan) };
-  const text = `published ${key} (${topic}, partition ${partition}, offset ${offset})`;
+  const text = `published ${key} (${placeText({ topic, partition, offset })})`;
   if (came === null) return { document, text, reason: 'ok', problem: null };
   if (typeof came === 'string') {
     return { document: { ...document, problem: came }, text: `${text}  ${came}`, reason: 'noResult', problem: came };

@@ -167,7 +167,7 @@ async function publishOne(
   } catch (error) {
     const problem =
       `the dead letter is marked as redriven, and it is not known whether its message was published (${reasonOf(error)}): ` +
-      `look with \`show ${target.key}\`; if it is not there, redrive it under the same key with --again-may-pay-twice`;
+      `check with \`show ${target.key}\`; if it is not there, redrive it under the same key with --again-may-pay-twice`;
     const mayBeWritten = error instanceof PublishError && error.mayBeWritten;
     const line = unsentLine(plan, 'not-known', problem, mayBeWritten ? 'noResult' : 'failed');
     return { isBroken: true, line: Promise.resolve(line) };

@@ -9,17 +9,13 @@ import { loadSchema } from 'payment-processor-contract/schemas';
 import { recordOfTopic, subjectOf, topicNames } from 'payment-processor-contract/topics';
 import { CliFailure } from './exit-codes.ts';
 
-export type RegistrySettings = Pick<
-  Config,
-  'SCHEMA_REGISTRY_URL' | 'SCHEMA_REGISTRY_USERNAME' | 'SCHEMA_REGISTRY_PASSWORD' | 'TOPIC_PREFIX'
->;
-
 export const REGISTRY_SETTING_NAMES = [
   'SCHEMA_REGISTRY_URL',
   'SCHEMA_REGISTRY_USERNAME',
   'SCHEMA_REGISTRY_PASSWORD',
   'TOPIC_PREFIX',
 ] as const;
+type RegistrySettings = Pick<Config, (typeof REGISTRY_SETTING_NAMES)[number]>;
 
 /** All versions of publishers and readers understand one another, in both directions. */
 export const COMPATIBILITY = 'FULL_TRANSITIVE';
@@ -77,12 +73,12 @@ export function subjectProblem(state: SubjectState): string | null {
     const { version, schemaId } = state.foreignLatest;
     return (
       `subject ${subject} has version ${version} (schema id ${schemaId}) as its latest, which is not our ${record}: publishers that use the latest ` +
-      'version write by it, and a command that says something in a field that we do not know is INVALID. If it is of a ' +
-      `newer release, use that release's tool; else delete it at the registry: DELETE /subjects/${encodeURIComponent(subject)}/versions/${version}`
+      'version write by it, and a command with a value in a field that we do not know is INVALID. If it belongs to a ' +
+      `newer release, use that release's tool; else delete it from the registry: DELETE /subjects/${encodeURIComponent(subject)}/versions/${version}`
     );
   }
   if (state.compatibility !== COMPATIBILITY) {
-    return `subject ${subject} has compatibility ${state.compatibility ?? 'of the registry at large'}, not ${COMPATIBILITY}: run \`npm run cli -- schemas register\``;
+    return `subject ${subject} has ${state.compatibility ?? "the registry's default"} as its compatibility, not ${COMPATIBILITY}: run \`npm run cli -- schemas register\``;
   }
   return null;
 }
@@ -119,7 +115,7 @@ async function register(settings: RegistrySettings, subject: string, record: str
   if (incompatibilities.length > 0) {
     throw new CliFailure(
       'problemsFound',
-      `subject ${subject} has versions that our schema is not ${COMPATIBILITY} with: ${incompatibilities.join('; ')}. ` +
+      `subject ${subject} has versions with which our schema is not ${COMPATIBILITY}: ${incompatibilities.join('; ')}. ` +
         'Add a field with a default instead of changing one, or make topics under a new version',
     );
   }

@@ -46,7 +46,7 @@ export async function within(
   reading: Promise<readonly string[]>,
 ): Promise<readonly string[]> {
   const up = Promise.withResolvers<readonly string[]>();
-  const sentence = `${what}: not read to their end within ${forMs} ms (--read-for); what follows is not shown`;
+  const sentence = `${what}: not read to their end within ${forMs} ms (--read-for); later records are not shown`;
   const timer = setTimeout(() => up.resolve([sentence]), forMs);
   try {
     return await Promise.race([reading, up.promise]);

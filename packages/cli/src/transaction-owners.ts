@@ -8,7 +8,7 @@ import type { Entry } from '../../../src/ledger/entry.ts';
 import { mayBeUnfinished, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
 import { OUTPUT_RETENTION_MS } from 'payment-processor-contract/topic-definitions';
 import type { Transaction } from 'payment-processor-contract/types';
-import { fits, LATE_MS_MAX, type Saying } from './decided-transaction.ts';
+import { fits, LATE_MS_MAX, type CheckResult } from './decided-transaction.ts';
 import { isoOf } from './event-output.ts';
 import { scanLedger } from './ledger.ts';
 import { findKeysOfResults, namesIn, type FoundKeys } from './story/find-keys.ts';
@@ -34,7 +34,7 @@ export async function lookForOwners(
   transactionId: string,
   transaction: Transaction | null,
   entry: Entry,
-): Promise<Saying> {
+): Promise<CheckResult> {
   const { key } = entry;
   const names = (other: Entry): boolean => namesIn(other).includes(transactionId);
   const finding = findKeysOfResults(settings, new Set([transactionId]), sentMsOf(entry) - LOOK_BEFORE_MS);
@@ -82,7 +82,7 @@ export function mayHaveMade(entry: Entry, key: string, transaction: Transaction)
 }
 
 /** @param found keys whose result or entry names the transaction, and commands that may have made it */
-export function ownersInWords(transactionId: string, key: string, { cuts, keys, rivals }: FoundOwners): Saying {
+export function ownersInWords(transactionId: string, key: string, { cuts, keys, rivals }: FoundOwners): CheckResult {
   const others = keys.filter((other) => other !== key);
   const what = `transaction ${transactionId}`;
   const doubts = [

@@ -1,7 +1,7 @@
 /** The tool says of a transaction that an operator decides by what it compared, and what else fits. */
 import { describe, expect, test } from 'vitest';
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
-import { lookAtTransaction, lookForEffect } from '../src/decided-transaction.ts';
+import { checkTransaction, lookForEffect } from '../src/decided-transaction.ts';
 import { goneText, mayHaveMade, ownersInWords } from '../src/transaction-owners.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';
@@ -51,7 +51,7 @@ function lost(commandType: Parameters<typeof entryAt>[0], changes: Partial<Entry
 }
 
 async function saidOf(entry: Entry, service: Service, id = 'Transaction:5') {
-  const { doubt, notes } = await lookAtTransaction(service, id, entry);
+  const { doubt, notes } = await checkTransaction(service, id, entry);
   return { doubt, notes: notes.join('\n') };
 }
 
@@ -138,7 +138,7 @@ describe('the transaction of a transfer-in', () => {
     });
     const service = serviceOf([other]);
     const { doubt } = await saidOf(lost('transfer-in'), service);
-    expect(doubt).toMatch(/another payment.*source is E:2, and ExternalAccount:1 was.*created at 2026-01-31T11:00/);
+    expect(doubt).toMatch(/a different payment.*source is E:2, and ExternalAccount:1 was.*created at 2026-01-31T11:00/);
     expect(service.asked.every(({ customerId }) => customerId === undefined)).toBe(true);
   });
 
@@ -285,7 +285,7 @@ describe('of a command that is decided NOT_EXECUTED', () => {
       serviceSays: null,
     };
     const { doubt } = await lookForEffect({ listTransactions: async () => failed }, 'Transaction:1', ofQuote);
-    expect(doubt).toMatch(/could not be looked at in the payment service \(HTTP 403\)/);
+    expect(doubt).toMatch(/could not be checked in the payment service \(HTTP 403\)/);
   });
 });
 

@@ -84,7 +84,7 @@ describe('doctor', () => {
     );
     expect(messages(run, 'registry')).toContain('SCHEMA_REGISTRY_URL');
     expect(messages(run, 'payment-service')).toContain('version segment');
-    expect(messages(run, 'dead-letters')).toMatch(/1 open \(NO_KEY 1\), 1 of them of the last hour/);
+    expect(messages(run, 'dead-letters')).toMatch(/1 open \(NO_KEY 1\), 1 of them from the last hour/);
     expect(messages(run, 'processor')).toContain('HTTP_PORT');
   });
 

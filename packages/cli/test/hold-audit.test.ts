@@ -23,14 +23,14 @@ function inForce(...orders: [HoldOrder['action'], string, number[]][]): string[]
 
 test.each([
   ['a hold', [['HOLD', EARLY, [0, 1]]], ['transfer-in']],
-  ['a hold whose command was killed between two lanes', [['HOLD', EARLY, [1]]], ['transfer-in (lane 1 alone)']],
+  ['a hold whose command was killed between two lanes', [['HOLD', EARLY, [1]]], ['transfer-in (only lane 1)']],
   [
     'a release that was',
     [
       ['HOLD', EARLY, [0, 1]],
       ['RELEASE', LATE, [0]],
     ],
-    ['transfer-in (lane 1 alone)', ''],
+    ['transfer-in (only lane 1)', ''],
   ],
   [
     'a hold by a clock that is fast, then a release',
@@ -55,7 +55,7 @@ test.each([
       ['RELEASE', LATE, [0, 1]],
       ['HOLD', EARLY, [1]],
     ],
-    ['transfer-in (lane 1 alone)', ''],
+    ['transfer-in (only lane 1)', ''],
   ],
 ] satisfies [string, [HoldOrder['action'], string, number[]][], string[]][])('%s', (_name, orders, said) => {
   expect(inForce(...orders)).toEqual(said);

@@ -103,7 +103,7 @@ describe('resolve', () => {
     const args = ['--decision', 'EXECUTED', '--reason', 'in the list', '--transaction-id', id];
     const run = await resolve('executed', ...args);
     expect(run).toMatchObject({ code: 0 });
-    expect(run.stderr).toContain(`${id} is there; as the command says it: source, destination, received amount`);
+    expect(run.stderr).toContain(`${id} exists; it agrees with the command in: source, destination, received amount`);
     expect(run.stderr).toMatch(/other transactions of its customer .*: \d+; 0 of them fit/);
     expect(run.stderr).toMatch(/present: UNKNOWN {3}transfer-in {2}executed {2}revision 1/);
     expect(run.documents).toMatchObject([
@@ -125,13 +125,13 @@ describe('resolve', () => {
     const another = await decide({}, await transactionOf('looked-at-other'));
     expect(another).toMatchObject({ code: 7, documents: [] });
     expect(another.stderr).toMatch(
-      /another payment.*destination is InternalAccount:looked-at-other-x, and InternalAccount:looked-at-x/,
+      /a different payment.*destination is InternalAccount:looked-at-other-x, and InternalAccount:looked-at-x/,
     );
     const id = await transactionOf('looked-at');
     for (const environment of [{ API_BASE_URL: '' }, { API_BASE_URL: 'http://127.0.0.1:1/2025-10-13' }]) {
       const unseen = await decide(environment, id);
       expect(unseen).toMatchObject({ code: 7, documents: [] });
-      expect(unseen.stderr).toMatch(/could not be looked at.*--unverified/);
+      expect(unseen.stderr).toMatch(/could not be checked.*--unverified/);
     }
     expect(stack().journal.results('looked-at')).toHaveLength(1);
     const decided = await decide({}, 'Transaction:5', '--unverified');

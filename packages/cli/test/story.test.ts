@@ -67,7 +67,7 @@ test('a decision that its result names was carried out, though the ledger has fo
     storyText({ ...told, results, decisions: [decision] }, false).find((line) => line.includes('EXECUTED on')) ?? '';
   const named = told.results.map((result) => ({ ...result, headers: { 'decision-id': 'd-1' } }));
   expect(became(named)).toContain('carried out');
-  expect(became(told.results)).toContain('not judged yet, or forgotten since LEDGER_RETENTION');
+  expect(became(told.results)).toContain('not judged yet, or forgotten after LEDGER_RETENTION');
 });
 
 test('a copy of an earlier result does not hide a later one that cannot be read', () => {
@@ -200,7 +200,7 @@ test('of a ledger that was not read to its end it is not said that it lacks the 
 
 test('that a payment is of no command is not said where its status changes cannot be read', () => {
   expect(noCommandText(ID, unreadChanges([change('COMPLETED', 1n)]))).toBe(
-    `no command in the kept records names ${ID}: it was seen by polling alone, or its command waits to be admitted or is forgotten`,
+    `no command in the kept records names ${ID}: it was only seen by polling, or its command waits to be admitted or is forgotten`,
   );
   expect(noCommandText(ID, unreadChanges([unreadable(1n)]))).toBe(`no command in the records read names ${ID}`);
 });

@@ -87,7 +87,7 @@ test('doctor does not say that every command is admitted of a topic that is hidd
   const lane = { topic: 'seen', lane: 0, endOffset: 5n, groupOffset: 5n, lag: 0n, oldestTimestampMs: null };
   const late = { ...lane, lag: 2n, oldestTimestampMs: 0 };
   const admitted = { status: 'ok', message: 'every command is admitted' };
-  const hidden = { status: 'not-checked', message: 'because hidden is not there, or is hidden' };
+  const hidden = { status: 'not-checked', message: 'because hidden does not exist, or is hidden' };
   expect(lagFindings({ lanes: [lane], missing: [] }, [], 0)).toMatchObject([admitted]);
   expect(lagFindings({ lanes: [lane], missing: ['hidden'] }, [], 0)).toMatchObject([hidden]);
   expect(lagFindings({ lanes: [late], missing: ['hidden'] }, [], 1_000)).toMatchObject([hidden]);

@@ -7,18 +7,17 @@ import { planRedrives } from '../redrive-plan.ts';
 import { plannedLine, tallyOf, worstOf, type ReportLine } from '../redrive-report.ts';
 import { runRedrives, type RunOptions } from '../redrive-run.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
-import { durationOption, wholeNumber } from '../option-values.ts';
+import { waitOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { PLACE_HELP, readLetter, readLettersOf } from '../read-letter.ts';
 import { letterName, noteText, readNotes, whomToAsk } from '../redrive-notes.ts';
 import { confirm, operatorName } from '../operator.ts';
 import { requireNothingHidden } from '../topic-reading.ts';
 
-/** A batch is not a message that could be sent again, and decisions are not redriven with others. */
+/** Not UNREADABLE_BATCH: a batch is not a message that could be sent again. Decisions are not redriven with others. */
 const REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'INVALID_KEY', 'TOO_LARGE', 'SET_ASIDE'] as const;
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1_000;
-const AWAIT_DEFAULT = '60s';
 /** The processor's own headers; a message that sets them would be misread. */
 const OWN_HEADERS = /^(dlq-|moved-)/i;
 const HEADERS_MAX = 20;
@@ -46,41 +45,34 @@ export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
     .description("publish dead letters' messages to their topics again: the same bytes, key and headers")
     .argument('[place]', `one: ${PLACE_HELP}`)
     .addOption(
-      new Option('--reason <reason>', 'instead of one: all with this reason that were not redriven yet')
+      new Option('--reason <reason>', 'instead of a place: all with this reason that were not redriven yet')
         .choices(REASONS)
         .conflicts(['key', 'againMayPayTwice']),
     )
-    .option('--limit <number>', 'with --reason: how many at most', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
-    .addOption(
-      new Option('--key <key>', 'publish the one under this key, which must not be known yet').conflicts('keySuffix'),
-    )
-    .option('--key-suffix <text>', 'publish each under its own key with this behind it, which must not be known yet')
-    .option(
-      '--header <name=value>',
-      'set a header, or put it in the place of the one there is; repeatable',
-      header,
-      new Map(),
-    )
+    .option('--limit <number>', 'with --reason: at most this many', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
+    .addOption(new Option('--key <key>', 'publish it under this key, which must be new').conflicts('keySuffix'))
+    .option('--key-suffix <text>', 'append this to the key of each; the resulting key must be new')
+    .option('--header <name=value>', 'set a header, replacing any of the same name; repeatable', header, new Map())
     .option('--await', 'wait for the results of the redriven messages, and print them', false)
-    .addOption(durationOption('--await-for <duration>', 'longest wait for each result', AWAIT_DEFAULT))
-    .option('--dry-run', 'say what would be done; mark and send nothing', false)
-    .option('--unmasked', 'show account numbers and personal data in results as they are', false)
-    .option('--operator <name>', 'who redrives; else PAYMENTS_OPERATOR or the system user')
+    .addOption(waitOption('--await-for <duration>', 'longest wait for each result'))
+    .option('--dry-run', 'show what would be done; mark and send nothing', false)
+    .option('--unmasked', 'show account numbers and personal data in results unmasked', false)
+    .option('--operator <name>', 'who redrives; default: PAYMENTS_OPERATOR or the system user')
     .option(
       '--again-may-pay-twice',
-      'publish the one although it was redriven before: its payment may be made twice',
+      'publish it even though it was redriven before: its payment may be made twice',
       false,
     )
-    .option('--yes', 'do not ask; required where there is no terminal to ask at', false)
+    .option('--yes', 'do not ask; required without a terminal', false)
     .details(
       `
-It first says what it will do. A key keeps the result of a message that was not read (INVALID, or FAILED if it was set
+It first shows what it will do. A key keeps the result of a message that was not read (INVALID, or FAILED if it was set
 aside), so such a message needs a new key (--key, --key-suffix).
 With --reason it leaves out operators' decisions, and letters that may be the same payment, and says why: the letter's own
 key has another result, may have had one that the ledger has forgotten, or belongs to another letter of the run. Only the
 publisher knows whether it has sent the payment again under another key: ask first.
-Without a terminal and without --yes it sends nothing, and the exit code is 8. The dead letters stay, each with a note
-of who redrove it and under which key. A second redrive is refused with 7, unless --again-may-pay-twice is given.
+Without a terminal and without --yes it sends nothing and exits with 8. The dead letters stay, each with a note of who
+redrove it and under which key. A second redrive is refused with 7, unless --again-may-pay-twice is given.
 Exits with 0 when all were published (with --await: and ACCEPTED), 4 when one ended otherwise, 5 when no result came in
 time or one may have been published anyway, 7 when one was left out.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX, LEDGER_RETENTION; with --await SCHEMA_REGISTRY_URL as well.
@@ -124,15 +116,15 @@ async function redriveOne(
   options: RunOptions,
   output: Output,
 ): Promise<void> {
-  const buried = await readLetter(settings, place);
-  const known = options.notes.get(letterName(buried)) ?? [];
+  const deadLetter = await readLetter(settings, place);
+  const known = options.notes.get(letterName(deadLetter)) ?? [];
   for (const note of known) output.note(`it was ${noteText(note)}`);
   const last = known.at(-1);
   if (last !== undefined && !flags.againMayPayTwice) {
     const was = `the dead letter was ${noteText(last)}: ${whomToAsk(last)}`;
-    throw unsent('refused', `${was}. Published again it may be paid twice; only with --again-may-pay-twice`);
+    throw unsent('refused', `${was}. If published again, it may be paid twice: this requires --again-may-pay-twice`);
   }
-  const [plan] = await planRedrives(settings, [buried], options);
+  const [plan] = await planRedrives(settings, [deadLetter], options);
   if (plan === undefined) throw new Error('a letter has no plan');
   if (plan.kind === 'refused') throw plan.failure;
   if (flags.dryRun) {
@@ -147,7 +139,7 @@ async function redriveOne(
   if (line === undefined) throw new Error('a redrive has no outcome');
   if (line.reason !== 'refused' && line.reason !== 'failed') {
     show(output, line);
-    if (!flags.await) output.note(`look with \`show ${target.key}\``);
+    if (!flags.await) output.note(`check with \`show ${target.key}\``);
   }
   if (line.reason !== 'ok') throw new CliFailure(line.reason, line.problem ?? '');
 }
@@ -160,10 +152,10 @@ async function redriveMany(
 ): Promise<void> {
   const reason = flags.reason ?? '';
   const { beyond, letters, redriven } = await readLettersOf(settings, reason, options.notes, flags.limit);
-  if (redriven > 0) output.note(`${redriven} with the reason ${reason} were redriven before, and are left out`);
+  if (redriven > 0) output.note(`${redriven} with the reason ${reason} were redriven before: left out`);
   if (beyond > 0) output.note(`${beyond} more are beyond --limit ${flags.limit}`);
   if (letters.length === 0) {
-    output.note(`no dead letter with the reason ${reason} is left to be redriven`);
+    output.note(`no dead letter with the reason ${reason} is left to redrive`);
     return;
   }
   const plans = await planRedrives(settings, letters, options);
@@ -175,7 +167,7 @@ async function redriveMany(
     output.note(`${ready.length} would be published, ${refused.length} left out; nothing was sent`);
     return;
   }
-  output.note(`${ready.length} are to be published, ${refused.length} are left out`);
+  output.note(`to publish: ${ready.length}; left out: ${refused.length}`);
   if (ready.length > 0) {
     await confirm(`Publish ${ready.length} messages again?`, { yes: flags.yes, withoutTerminal: 'decline' });
   }
@@ -195,7 +187,7 @@ function header(text: string, earlier: ReadonlyMap<string, string>): ReadonlyMap
   const at = text.indexOf('=');
   const name = text.slice(0, Math.max(at, 0));
   if (!/^[\x21-\x7e]{1,200}$/.test(name))
-    throw new InvalidArgumentError('It must be like expires-at=2026-02-01T00:00:00Z.');
+    throw new InvalidArgumentError('It must look like expires-at=2026-02-01T00:00:00Z.');
   if (OWN_HEADERS.test(name)) throw new InvalidArgumentError(`${name} is a header that the processor sets itself.`);
   if (earlier.size >= HEADERS_MAX) throw new InvalidArgumentError(`At most ${HEADERS_MAX} headers can be set.`);
   return new Map([...earlier, [name, text.slice(at + 1)]]);

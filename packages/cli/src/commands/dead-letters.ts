@@ -1,6 +1,6 @@
 /**
  * `dead-letters list`, `show` and `acknowledge`: messages that could not be processed. An acknowledgement records that a
- * person has handled them otherwise.
+ * person has handled them by other means.
  */
 import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
@@ -12,7 +12,7 @@ import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { claimLetters, letterName, noteOf, noteText, readNotes, type RedriveNote } from '../redrive-notes.ts';
 import { readTopics, requireAllRead, requireNothingHidden } from '../topic-reading.ts';
 import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
-import { endWithReader } from '../output.ts';
+import { exitOnClosedOutput } from '../output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { operatorName } from '../operator.ts';
 
@@ -52,7 +52,7 @@ Examples:
   $ npm run --silent cli -- --output json dead-letters list --reason UNREADABLE | jq -r .key`,
     )
     .runs(async (output, options: { open: boolean; reason?: string }) => {
-      endWithReader();
+      exitOnClosedOutput();
       const settings = requireSettings(CLI_SETTING_NAMES);
       const { hidden, notes } = await readNotes(settings);
       await readTopics(settings, {
@@ -100,11 +100,11 @@ function addAcknowledge(deadLetters: CliCommand): void {
     .command('acknowledge')
     .description('mark dead letters as handled: page, doctor and alert no longer count them; nothing is published')
     .argument('<places...>', PLACE_HELP)
-    .addOption(new Option('--because <text>', 'how they were handled; kept with them').makeOptionMandatory())
-    .option('--operator <name>', 'who acknowledges; else PAYMENTS_OPERATOR or the system user')
+    .addOption(new Option('--because <text>', 'how they were handled; kept with the letters').makeOptionMandatory())
+    .option('--operator <name>', 'who acknowledges; default: PAYMENTS_OPERATOR or the system user')
     .details(
       `
-One that was redriven is handled already. A message that was fine is redriven instead, once its cause is fixed.
+A redriven letter is handled already. If the message itself was fine, fix the cause and redrive it instead.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX. Exits with 3 when there is no dead letter at a place; nothing is marked then.
 
 Examples:
@@ -112,7 +112,7 @@ Examples:
     )
     .runs(async (output, places: string[], flags: { because: string; operator?: string }) => {
       const operator = operatorName(flags.operator);
-      if (flags.because.trim() === '') throw new CliFailure('usage', '--because must say how they were handled');
+      if (flags.because.trim() === '') throw new CliFailure('usage', '--because must say how the letters were handled');
       const settings = requireSettings(CLI_SETTING_NAMES);
       const { hidden, notes } = await readNotes(settings);
       requireNothingHidden(hidden);

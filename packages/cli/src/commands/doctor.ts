@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { readConfig, SETTINGS } from 'payment-processor-contract/config';
 import { ROLE_NAMES, type Role } from 'payment-processor-contract/rights';
-import { ok, problem, type Finding, type Said } from '../doctor/findings.ts';
+import { ok, problem, type Finding, type CheckMessage } from '../doctor/findings.ts';
 import { checkKafka, checkRights } from '../doctor/kafka-checks.ts';
 import { CliFailure } from '../exit-codes.ts';
 
@@ -16,16 +16,16 @@ export function addDoctorCommand(program: CliCommand): void {
     .description(
       'check settings, Kafka, topics, registry, schemas, payment service, group, lag, holds, UNKNOWN results, dead letters, processor',
     )
-    .option('--rights', 'check the rights of a role at Kafka, each one, and nothing else')
-    .addOption(new Option('--role <role>', 'whose rights, of docs/rights.md').choices(ROLE_NAMES).default('processor'))
+    .option('--rights', 'check only the Kafka rights of a role, each one')
+    .addOption(new Option('--role <role>', 'the role, see docs/rights.md').choices(ROLE_NAMES).default('processor'))
     .details(
       `
 Each check is ok, a problem with its remedy, or not checked with the reason. It changes nothing and sends no command;
-it reads one page of transactions from the payment service. It takes some seconds, at most about a minute.
-A result that is UNKNOWN and a dead letter that nobody redrove are problems: they wait for a person.
-The settings are those of the processor: run it with the same environment. With --rights use the credentials of the role:
-each right that Kafka does not allow them is a problem, with the command that grants it.
-Exits with 6 when there is a problem, with 0 when there is none.
+it reads one page of transactions from the payment service. It takes a few seconds, at most about a minute.
+An UNKNOWN result and an open dead letter are problems: they wait for a person.
+Run it with the processor's environment. With --rights use the credentials of the role: each right that Kafka does not
+allow them is a problem, with the command that grants it.
+Exits with 6 if there is a problem, else with 0.
 
 Examples:
   $ npm run cli -- doctor
@@ -48,7 +48,7 @@ async function checkAll(): Promise<Finding[]> {
   return [...checkSettings().map((said) => ({ check: 'settings' as const, ...said })), ...parts.flat()];
 }
 
-function checkSettings(): Said[] {
+function checkSettings(): CheckMessage[] {
   const read = readConfig(process.env);
   if (!read.ok) return read.problems.map((text) => problem(`${text}: set it in the environment`));
   const { KAFKA_GROUP_ID, LANES, TOPIC_PREFIX } = read.config;

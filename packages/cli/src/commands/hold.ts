@@ -6,10 +6,8 @@ import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { submitOrder } from '../operator-hold.ts';
-import { durationOption, instant } from '../option-values.ts';
+import { waitOption, instant } from '../option-values.ts';
 import { checkTexts, operatorName } from '../operator.ts';
-
-const WAIT_DEFAULT = '60s';
 
 interface OrderFlags {
   reason: string;
@@ -50,14 +48,14 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
     .command(name)
     .description(description)
     .addArgument(new Argument('[types...]', 'command types; all if none is given').choices(COMMAND_TYPES))
-    .option('--operator <name>', 'who orders it; else PAYMENTS_OPERATOR or the system user')
-    .addOption(durationOption('--wait-for <duration>', 'longest wait for every lane to confirm', WAIT_DEFAULT))
+    .option('--operator <name>', 'who orders it; default: PAYMENTS_OPERATOR or the system user')
+    .addOption(waitOption('--wait-for <duration>', 'longest wait for every lane to confirm'))
     .runs(async (output, types: string[], flags: OrderFlags) => {
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
       const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
-      const { confirmedMs, id, lanes, pending, whom } = await submitOrder(settings, order, {
+      const { confirmedMs, id, lanes, pending, unconfirmed } = await submitOrder(settings, order, {
         forMs: flags.waitFor,
-        onWaiting: (waitedFor) => output.note(`written to every lane; waiting for ${waitedFor}`),
+        onWaiting: (unconfirmedNow) => output.note(`written to every lane; waiting for ${unconfirmedNow}`),
       });
       const isConfirmed = pending.length === 0;
       output.document(
@@ -68,12 +66,12 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       const calls = name === 'hold' ? 'calls of it may still begin there' : 'it may still be held there';
       throw new CliFailure(
         'noResult',
-        `the ${name} is written to every lane, and not confirmed within ${flags.waitFor} ms by ${whom}. Until then ${calls}. Repeat the command to continue waiting`,
+        `the ${name} was written to every lane, but not confirmed within ${flags.waitFor} ms by ${unconfirmed}. Until then ${calls}. Repeat the command to continue waiting`,
       );
     });
 }
 
-/** @param nowMs after the confirmation: the hold's end may have passed meanwhile, or by the brokers' clock only */
+/** @param nowMs after the confirmation: by then --until may have passed, if only by the brokers' clock */
 function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: number): string {
   const types = order.commandTypes.length === 0 ? 'any type' : order.commandTypes.join(', ');
   const confirmed = `all ${lanes} lanes have confirmed`;

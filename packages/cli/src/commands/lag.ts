@@ -15,7 +15,7 @@ export function addLagCommand(program: CliCommand): void {
     .details(
       `
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX. Commands that are admitted and unfinished are not lag:
-the processor's own page and metrics count them by state. The last column is the age of the oldest command that waits.
+the processor's own page and metrics count them by state. The last column is the age of the oldest waiting command.
 Lag counts up to the last committed record: messages behind a publisher's open transaction do not count, and are listed separately.
 
 Examples:

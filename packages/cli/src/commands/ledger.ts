@@ -1,18 +1,15 @@
 /** `ledger show KEY`: the ledger records of one command that compaction has not removed. */
 import type { CliCommand } from '../cli-command.ts';
 import type { Entry } from '../../../../src/ledger/entry.ts';
-import { keyProblem } from 'payment-processor-contract/keys';
-import { topicNames } from 'payment-processor-contract/topics';
-import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, requireKey, requireSettings } from '../context.ts';
 import { isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { readEntryRecords, type EntryRecord } from '../ledger.ts';
-import { phaseText } from '../ledger.ts';
-import { endWithReader } from '../output.ts';
+import { noEntryText, phaseText, readEntryRecords, type EntryRecord } from '../ledger.ts';
+import { exitOnClosedOutput } from '../output.ts';
 import { requireAllRead } from '../topic-reading.ts';
 
 export function addLedgerCommand(program: CliCommand): void {
-  const ledger = program.command('ledger').description('look into the ledger of commands');
+  const ledger = program.command('ledger').description('inspect the ledger of commands');
   ledger
     .command('show')
     .description("print the states of one command's ledger entry, oldest first; the last line is the current one")
@@ -20,18 +17,16 @@ export function addLedgerCommand(program: CliCommand): void {
     .details(
       `
 Settings: KAFKA_BROKERS, TOPIC_PREFIX. The topic is compacted: earlier states may be gone.
-The whole lane is read, so this takes a while where many keys are remembered. Exits with 3 when the key is not known.
+It reads the whole lane, which takes a while if many keys are remembered. Exits with 3 when the key is not known.
 
 Examples:
   $ npm run cli -- ledger show order-17
   $ npm run --silent cli -- --output json ledger show order-17 | tail -1 | jq .entry.phase.state`,
     )
     .runs(async (output, key: string) => {
-      endWithReader();
-      const problem = keyProblem(key);
-      if (problem !== null) throw new CliFailure('usage', problem);
+      exitOnClosedOutput();
+      requireKey(key);
       const settings = requireSettings(CLI_SETTING_NAMES);
-      const ledgerTopic = topicNames(settings.TOPIC_PREFIX).ledger;
       let found = 0;
       const hidden = await readEntryRecords(settings, key, (record) => {
         found += 1;
@@ -41,10 +36,7 @@ Examples:
       });
       requireAllRead(hidden);
       if (found === 0) {
-        throw new CliFailure(
-          'notFound',
-          `the ledger has no entry of ${key} (${ledgerTopic}): it was not admitted yet (see \`lag\`), or is forgotten since LEDGER_RETENTION`,
-        );
+        throw new CliFailure('notFound', noEntryText(settings, key));
       }
     });
 }

@@ -19,7 +19,7 @@ export function addMirrorCommand(program: CliCommand): void {
   program
     .command('mirror')
     .description('copy results and status events as JSON into topics of their own, until it is stopped')
-    .option('--group <id>', 'consumer group, which remembers how far it is; <TOPIC_PREFIX>-json-mirror if not given')
+    .option('--group <id>', 'consumer group, which keeps the position; default: <TOPIC_PREFIX>-json-mirror')
     .details(
       `
 The topics end in .json.v1 instead of .v1: make them with \`topics create --json-copies\`. Several may run in one group.

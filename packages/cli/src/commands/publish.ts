@@ -16,12 +16,12 @@ import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-cli
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { JsonMeaningError, parseUnambiguous, type JsonValue } from 'payment-processor-contract/lossless-json';
 import { CLI_RETRY, cliKafka, requireSettings } from '../context.ts';
-import { eventDocument, eventText } from '../event-output.ts';
+import { eventDocument, eventText, placeText } from '../event-output.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { oncePublished } from '../failures.ts';
-import { durationOption, instant } from '../option-values.ts';
+import { waitOption, instant } from '../option-values.ts';
 import { shownLine } from '../output.ts';
-import { heldText, readHeldBack } from '../lag.ts';
+import { hiddenAt } from '../lag.ts';
 
 interface PublishFlags {
   key: string;
@@ -36,7 +36,6 @@ interface PublishFlags {
   awaitFor: number;
 }
 
-const AWAIT_DEFAULT = '60s';
 const SOURCE = 'payment-cli';
 
 export function addPublishCommand(program: CliCommand): void {
@@ -44,7 +43,10 @@ export function addPublishCommand(program: CliCommand): void {
     .command('publish')
     .description('publish one payment command; its fields are checked before anything is sent')
     .addArgument(new Argument('<type>', 'type of the command').choices(COMMAND_TYPES))
-    .requiredOption('--key <key>', 'names the command: 1 to 200 characters of 0x21 to 0x7E; again with it is safe')
+    .requiredOption(
+      '--key <key>',
+      'names the command: 1 to 200 characters of 0x21 to 0x7E; a repeat with the same key is safe',
+    )
     .addOption(new Option('--value <json>', 'the fields, as a JSON object').conflicts('valueFile'))
     .option('--value-file <file>', 'file with the fields; - reads standard input')
     .addOption(new Option('--format <format>', 'how the value is written').choices(['avro', 'json']).default('avro'))
@@ -53,7 +55,7 @@ export function addPublishCommand(program: CliCommand): void {
     .option('--traceparent <text>', 'W3C trace context, carried to the results and events')
     .option('--source <uri>', 'ce_source: who publishes', SOURCE)
     .option('--await', 'wait for the result and print it', false)
-    .addOption(durationOption('--await-for <duration>', 'longest wait for the result', AWAIT_DEFAULT))
+    .addOption(waitOption('--await-for <duration>', 'longest wait for the result'))
     .details(
       `
 With --await: 0 when the command was ACCEPTED, 4 when it ended otherwise, 5 when no result came in time.
@@ -101,13 +103,12 @@ Examples:
 /** @returns the error that ended the wait; without a result, it names the transaction that hides the command */
 async function withWhatHidesIt(
   settings: ClientSettings,
-  { offset, partition, topic }: PublishedCommand,
+  published: PublishedCommand,
   error: unknown,
 ): Promise<unknown> {
   if (!(error instanceof PaymentClientError) || error.code !== 'NO_RESULT') return error;
-  const held = await readHeldBack(cliKafka(settings), [topic]).catch(() => []);
-  const hiding = held.filter((one) => one.partition === partition && one.stableOffset <= offset);
-  return new CliFailure('noResult', [error.message, ...hiding.map(heldText)].join('\n  '));
+  const hiding = await hiddenAt(cliKafka(settings), published).catch(() => []);
+  return new CliFailure('noResult', [error.message, ...hiding].join('\n  '));
 }
 
 async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue> {
@@ -121,14 +122,14 @@ async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue
     } catch (error) {
       throw new CliFailure('usage', `the file of --value-file cannot be read: ${(error as Error).message}`);
     }
-    // Replaced characters would be paid as another text.
+    // Decoding would replace the invalid bytes: the payment would carry another text.
     if (!isUtf8(bytes)) throw unsent('usage', `${from} is not UTF-8`);
     text = bytes.toString('utf8');
   }
   try {
     return parseUnambiguous(text);
   } catch (error) {
-    const what = error instanceof JsonMeaningError ? 'cannot be taken' : 'is not JSON';
+    const what = error instanceof JsonMeaningError ? 'cannot be accepted' : 'is not JSON';
     throw unsent('usage', `${from} ${what}: ${(error as Error).message}`);
   }
 }
@@ -150,6 +151,6 @@ function optionsOf(flags: PublishFlags, commandId: string): PublishOptions {
   };
 }
 
-function publishedText(type: CommandType, { key, topic, partition, offset, commandId }: PublishedCommand): string {
-  return `published ${type} ${key} (${topic}, partition ${partition}, offset ${offset}, id ${commandId})`;
+function publishedText(type: CommandType, published: PublishedCommand): string {
+  return `published ${type} ${published.key} (${placeText(published)}, id ${published.commandId})`;
 }

@@ -5,16 +5,15 @@ import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from 'payme
 import { readSomeSettings } from 'payment-processor-contract/config';
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
-import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
-import { API_SETTING_NAMES, requireSettings, withPaymentApi } from '../context.ts';
-import { lookAtTransaction, lookForEffect, notLookedAt, type Saying } from '../decided-transaction.ts';
-import { eventDocument, eventText, isoOf, resultText } from '../event-output.ts';
+import { API_SETTING_NAMES, requireSettings, withPaymentApi, requireKey } from '../context.ts';
+import { checkTransaction, lookForEffect, uncheckedTransaction, type CheckResult } from '../decided-transaction.ts';
+import { eventDocument, eventText, isoOf, resultText, placeText } from '../event-output.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
-import { phaseText, readEntry, subjectOf } from '../ledger.ts';
+import { phaseText, readEntry, subjectOf, noEntryText } from '../ledger.ts';
 import { submitDecision, type DecidedResult } from '../operator-decision.ts';
-import { durationOption, wholeNumber } from '../option-values.ts';
+import { waitOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
 import { canAsk, checkTexts, confirm, operatorName } from '../operator.ts';
 import { isMadeByCall } from '../transaction-comparison.ts';
@@ -23,7 +22,6 @@ import { lookForOwners } from '../transaction-owners.ts';
 const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 type DecisionName = (typeof DECISIONS)[number];
 
-const REPLY_DEFAULT = '60s';
 /** The processor's limits. */
 const TEXT_MAX = 2_000;
 const REVISION_MAX = 2 ** 31 - 1;
@@ -48,19 +46,19 @@ export function addResolveCommand(program: CliCommand): void {
       new Option('--decision <decision>', "the operator's finding or request").choices(DECISIONS).makeOptionMandatory(),
     )
     .requiredOption('--reason <text>', 'why; kept with the decision')
-    .option('--operator <name>', 'who decides; else PAYMENTS_OPERATOR or the system user')
-    .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found; looked at in the service first')
+    .option('--operator <name>', 'who decides; default: PAYMENTS_OPERATOR or the system user')
+    .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found; checked in the service first')
     .option(
       '--unverified',
-      'decide though the transaction, as the service shows it, speaks against the decision, or could not be looked at',
+      "decide even if the service's transaction contradicts the decision, or could not be checked",
       false,
     )
     .option(
       '--expected-revision <number>',
-      'the revision that the decision is about; the present one if not given',
+      'the revision that the decision is about; default: the current one',
       wholeNumber(1, REVISION_MAX),
     )
-    .addOption(durationOption('--wait-for <duration>', 'longest wait for the result', REPLY_DEFAULT))
+    .addOption(waitOption('--wait-for <duration>', 'longest wait for the result'))
     .option('--yes', 'do not ask at a terminal', false)
     .details(
       `
@@ -93,14 +91,14 @@ Examples:
     .runs(async (output, key: string, flags: ResolveFlags) => {
       const operator = checkFlags(key, flags);
       const settings = requireSettings(CLIENT_SETTING_NAMES);
-      const { entry, result: present } = await presentResult(settings, key);
-      showPresent(output, present);
+      const { entry, result: current } = await currentResult(settings, key);
+      showCurrent(output, current);
       requireRevision(entry, flags);
       judge(output, await verify(settings, flags, entry), flags.unverified);
       if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
       const decision: OperatorDecision = {
         decision: flags.decision,
-        expectedRevision: flags.expectedRevision ?? present.revision,
+        expectedRevision: flags.expectedRevision ?? current.revision,
         transactionId: flags.transactionId ?? null,
         operator,
         reason: flags.reason,
@@ -115,8 +113,7 @@ Examples:
 
 /** @returns the operator's name */
 function checkFlags(key: string, flags: ResolveFlags): string {
-  const problem = keyProblem(key);
-  if (problem !== null) throw new CliFailure('usage', problem);
+  requireKey(key);
   if (flags.transactionId !== undefined && flags.decision !== 'EXECUTED') {
     throw unsent('usage', '--transaction-id requires --decision EXECUTED');
   }
@@ -136,18 +133,15 @@ function requireRevision({ audit, revision }: Entry, { expectedRevision, yes }: 
   if (revision === 1 || expectedRevision !== undefined || (!yes && canAsk())) return;
   throw unsent(
     'refused',
-    `it was decided on before (${audit.at(-1) ?? 'it is not known how'}): if the present result is meant, give --expected-revision ${revision}`,
+    `an operator decided on it before (${audit.at(-1) ?? 'it is not known how'}): if you mean the current result, give --expected-revision ${revision}`,
   );
 }
 
 /** The key's result in the ledger, by which the processor judges a decision. */
-async function presentResult(settings: ClientSettings, key: string): Promise<{ entry: Entry; result: CommandResult }> {
+async function currentResult(settings: ClientSettings, key: string): Promise<{ entry: Entry; result: CommandResult }> {
   const entry = await readEntry(settings, key);
   if (entry === null) {
-    throw unsent(
-      'notFound',
-      `the ledger has no entry of ${key} under TOPIC_PREFIX=${settings.TOPIC_PREFIX}: it was not admitted yet (see \`lag\`), or is forgotten since LEDGER_RETENTION`,
-    );
+    throw unsent('notFound', noEntryText(settings, key));
   }
   if (entry.phase.state !== 'DONE') {
     throw unsent(
@@ -171,19 +165,19 @@ async function verify(
   settings: ClientSettings,
   { decision, transactionId: foundId }: ResolveFlags,
   entry: Entry,
-): Promise<Saying[]> {
+): Promise<CheckResult[]> {
   const transactionId = foundId ?? subjectOf(entry)?.transactionId ?? null;
   if (decision === 'RETRY' || transactionId === null) return [];
   const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
   if (!ofApi.ok) {
-    const { doubt, ...unseen } = notLookedAt(transactionId, ofApi.problems.join('; '));
+    const { doubt, ...unseen } = uncheckedTransaction(transactionId, ofApi.problems.join('; '));
     // Not every operator has the service's credentials: without a named transaction they are not required.
     return [foundId === undefined ? { doubt: null, notes: [doubt] } : { doubt, ...unseen }];
   }
   if (decision === 'NOT_EXECUTED') {
     return [await withPaymentApi(ofApi.config, (api) => lookForEffect(api, transactionId, entry))];
   }
-  const looked = await withPaymentApi(ofApi.config, (api) => lookAtTransaction(api, transactionId, entry));
+  const looked = await withPaymentApi(ofApi.config, (api) => checkTransaction(api, transactionId, entry));
   if (looked.isNamed || !isMadeByCall(entry)) return [looked];
   return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
 }
@@ -192,12 +186,12 @@ async function verify(
 function warnOfLateEffect(output: Output, { lastEndedMs }: Entry): void {
   if (lastEndedMs === null) return;
   output.note(
-    `the last call was over by ${isoOf(lastEndedMs)}, and may take effect SETTLING_TIME_MS after that: an earlier check proves nothing`,
+    `the last call ended by ${isoOf(lastEndedMs)}, and may take effect up to SETTLING_TIME_MS later: a check before then proves nothing`,
   );
 }
 
 /** @throws CliFailure unless only this transaction fits the command, or the operator accepts the risk */
-function judge(output: Output, said: readonly Saying[], unverified: boolean): void {
+function judge(output: Output, said: readonly CheckResult[], unverified: boolean): void {
   for (const note of said.flatMap(({ notes }) => notes)) output.note(note);
   const doubts = said.flatMap(({ doubt }) => doubt ?? []);
   if (doubts.length === 0) return;
@@ -206,7 +200,7 @@ function judge(output: Output, said: readonly Saying[], unverified: boolean): vo
   output.note(`warning: ${doubt}; decided anyway (--unverified)`);
 }
 
-function showPresent(output: Output, result: CommandResult): void {
+function showCurrent(output: Output, result: CommandResult): void {
   output.note(`present: ${resultText(result)}`);
   output.note(
     `         completed ${isoOf(Number(result.completedAt))}, calls that may have been sent: ${result.attempts}`,
@@ -223,20 +217,19 @@ async function submit(
 ): Promise<void> {
   const reply = await submitDecision(settings, key, decision, {
     timeoutMs: waitMs,
-    onPublished: ({ topic, partition, offset }) =>
-      output.note(`published (${topic}, partition ${partition}, offset ${offset}); waiting for the processor`),
+    onPublished: (place) => output.note(`published (${placeText(place)}); waiting for the processor`),
   });
   switch (reply.kind) {
     case 'refused':
       throw new CliFailure(
         'refused',
-        `the decision was refused, and is a dead letter (${reply.dlqReason}): ${shownLine(reply.problem)}; it changed nothing of ${key}`,
+        `the decision was refused and is a dead letter (${reply.dlqReason}): ${shownLine(reply.problem)}; it changed nothing of ${key}`,
       );
     case 'no-reply':
       throw new CliFailure(
         'noResult',
-        `the decision was published, and within ${waitMs} ms neither its result nor its refusal came: ${stateOf(reply.result, decision)}; ` +
-          `look with \`show ${key}\`, and with \`doctor\` whether a processor runs`,
+        `the decision was published, but neither its result nor its refusal came within ${waitMs} ms: ${stateOf(reply.result, decision)}; ` +
+          `check with \`show ${key}\`, and with \`doctor\` whether a processor runs`,
       );
     case 'decided': {
       const { result } = reply;
@@ -249,12 +242,12 @@ async function submit(
   }
 }
 
-/** The state of a decision without a reply. */
+/** What is known of a decision without a reply. */
 function stateOf(next: DecidedResult | null, { expectedRevision }: OperatorDecision): string {
   if (next === null) return 'it stays in force, and may still be carried out';
   const { outcome, revision } = next.value;
   const came = `revision ${revision} came, ${outcome}`;
   return next.headers[DECISION_HEADER] === undefined
-    ? `${came}, and does not say of which decision: another's without an id`
+    ? `${came}, and names no decision: it comes from another one, without an id`
     : `${came}, by another decision on revision ${expectedRevision}: this one can no longer be carried out`;
 }

@@ -8,7 +8,7 @@ import { CLI_RETRY, cliKafka, requireSettings, untilInterrupted } from '../conte
 import { eventDocument, eventText, isoOf, outageNotes, unreadableText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { heldText, readHeldBack } from '../lag.ts';
-import { endWithReader } from '../output.ts';
+import { exitOnClosedOutput } from '../output.ts';
 import { observedMs, readStatusHistory, type StatusEvent } from '../status-history.ts';
 import { requireAllRead } from '../topic-reading.ts';
 
@@ -76,8 +76,8 @@ function addReader(
   return program
     .command(texts.name)
     .description(texts.description)
-    .option('--follow', 'stay, and print new ones as they come', false)
-    .option('--from-beginning', 'with --follow: begin with the existing ones', false)
+    .option('--follow', 'keep running and print new ones as they arrive', false)
+    .option('--from-beginning', 'with --follow: start with the existing ones', false)
     .option('--key <key>', texts.keyHelp)
     .details(
       `
@@ -87,7 +87,7 @@ With --key and without --follow it exits with 3 when there is nothing of the key
 Examples:${texts.examples}`,
     )
     .runs(async (output, flags: ReadFlags) => {
-      endWithReader();
+      exitOnClosedOutput();
       let found = 0;
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const names = topicNames(settings.TOPIC_PREFIX);

@@ -3,13 +3,12 @@ import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { keyHash } from 'payment-processor-contract/key-hash';
-import { keyProblem } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka, requireSettings } from '../context.ts';
+import { cliKafka, requireSettings, requireKey } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { maskedText, maskedValue } from '../masking.ts';
-import { durationOption, wholeNumber } from '../option-values.ts';
+import { readForOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { readStatusHistory, type StatusEvent } from '../status-history.ts';
 import { findKeys, KEYS_MAX, noCommandText } from '../story/find-keys.ts';
@@ -23,7 +22,6 @@ import { heldText, readHeldBack } from '../lag.ts';
 
 const NEWEST_DEFAULT = 1_000_000;
 const NEWEST_MAX = 1_000_000_000;
-const READ_FOR_DEFAULT = '2m';
 
 interface ShowFlags {
   transaction?: string;
@@ -48,18 +46,18 @@ export function addShowCommand(program: CliCommand): void {
     .option('--offset <lane/offset>', 'instead of a key: lane and offset of its command, as in the log')
     .option(
       '--newest <offsets>',
-      'how many offsets of each partition are read, before its end',
+      'how many offsets to read before the end of each partition',
       wholeNumber(1, NEWEST_MAX),
       NEWEST_DEFAULT,
     )
-    .addOption(durationOption('--read-for <duration>', 'longest time of each part of the reading', READ_FOR_DEFAULT))
-    .option('--unmasked', 'show account numbers and personal data as they are', false)
+    .addOption(readForOption('time limit of each part of the reading'))
+    .option('--unmasked', 'show account numbers and personal data unmasked', false)
     .details(
       `
 It reads Kafka's topics of commands, decisions, results, dead letters and status changes, of any member's lane, and the
 ledger, which is compacted and read whole. It says what a limit cut off, and what the ledger does not keep, such as
-each call's own answer. Account numbers and personal data are masked. By the id of a transaction or a quote every lane is
-read; at most ${KEYS_MAX} keys are shown.
+each call's own answer. Account numbers and personal data are masked. With the id of a transaction or a quote it reads every
+lane; at most ${KEYS_MAX} keys are shown.
 Exits with 3 when the key, transaction or quote is known nowhere, with 1 when nothing of it was found, but the time was up or
 an open transaction may hide something of it. With --output json each key is one document.
 Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
@@ -78,8 +76,7 @@ Examples:
       if (only === undefined || asked.length > 1) {
         throw new CliFailure('usage', 'give one key, or one of --transaction, --quote, --hash, --offset');
       }
-      const problem = key === undefined ? null : keyProblem(key);
-      if (problem !== null) throw new CliFailure('usage', problem);
+      if (key !== undefined) requireKey(key);
       const options = { ...flags, readForMs: flags.readFor };
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       if (key !== undefined) await showKey(settings, key, options, output);

@@ -16,10 +16,10 @@ export function addTopicsCommand(program: CliCommand): void {
   topics
     .command('create')
     .description('make the topics that do not exist; existing ones are left as they are and checked')
-    .option('--dry-run', 'say what would be made, with its configuration, and make nothing', false)
+    .option('--dry-run', 'show what would be made, with its configuration; make nothing', false)
     .option(
       '--replication-factor <number>',
-      'copies of each partition; 3, or as many as there are brokers',
+      'copies of each partition; default: 3, or the number of brokers if lower',
       wholeNumber(1, REPLICATION_FACTOR_MAX),
     )
     .option('--json-copies', 'also the topics that `mirror` writes', false)
@@ -60,7 +60,7 @@ Examples:
     )
     .runs(async (output) => {
       await report(output, requireTopicSettings());
-      output.note('all topics are as they must be');
+      output.note('all topics are as required');
     });
 }
 

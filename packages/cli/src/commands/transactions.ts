@@ -8,7 +8,7 @@ import { currencyAmountText } from '../amount-text.ts';
 import { API_SETTING_NAMES, withPaymentApi, requireSettings } from '../context.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { instant, wholeNumber } from '../option-values.ts';
-import { endWithReader, textTable, type Output } from '../output.ts';
+import { exitOnClosedOutput, textTable, type Output } from '../output.ts';
 
 const LIMIT_MAX = 100;
 /** Limit of pages for `--all`: a hundred thousand transactions at 100 per page. */
@@ -27,10 +27,10 @@ export function addTransactionsCommand(program: CliCommand): void {
     .option('--type <type>', 'INCOMING or OUTGOING')
     .option('--reference <text>', 'by reference')
     .option('--start-date <instant>', 'from this instant on, ISO 8601', date)
-    .option('--end-date <instant>', 'up to and with this instant, ISO 8601', date)
-    .option('--limit <number>', `page size, 1 to ${LIMIT_MAX}; 20 if not given`, wholeNumber(1, LIMIT_MAX))
-    .option('--cursor <cursor>', 'the page after an earlier one')
-    .addOption(new Option('--sort-order <order>', 'desc if not given').choices(['asc', 'desc']))
+    .option('--end-date <instant>', 'up to and including this instant, ISO 8601', date)
+    .option('--limit <number>', `page size, 1 to ${LIMIT_MAX}; default: 20`, wholeNumber(1, LIMIT_MAX))
+    .option('--cursor <cursor>', 'from an earlier page: lists the next one')
+    .addOption(new Option('--sort-order <order>', 'default: desc').choices(['asc', 'desc']))
     .option('--all', `all pages, ${PAGES_MAX} at most`, false)
     .details(
       `
@@ -43,7 +43,7 @@ Examples:
   $ npm run --silent cli -- --output json transactions list --reference INV-7 | jq '.data[].id'`,
     )
     .runs(async (output, flags: TransactionFilter & { all: boolean }) => {
-      endWithReader();
+      exitOnClosedOutput();
       const settings = requireSettings(API_SETTING_NAMES);
       const { all, ...filter } = flags;
       const pagesMax = all ? PAGES_MAX : 1;
@@ -75,13 +75,13 @@ async function listPages(
     if (nextCursor === null) {
       throw new CliFailure(
         'failed',
-        'the service says that there are more transactions and gives no cursor to reach them',
+        'the service says that there are more transactions, but gives no cursor to reach them',
       );
     }
     if (pagesMax > 1 && seen.has(nextCursor)) {
       throw new CliFailure(
         'failed',
-        `the service gave the cursor ${nextCursor} a second time: its list would have no end; the output may be incomplete`,
+        `the service gave the cursor ${nextCursor} a second time: its list would never end; the output may be incomplete`,
       );
     }
     seen.add(nextCursor);
@@ -130,7 +130,7 @@ function pageText(data: readonly Transaction[]): string[] {
   );
 }
 
-/** Checked, but sent as written. */
+/** Checked here, but sent to the service as written. */
 function date(text: string): string {
   instant(text);
   return text;

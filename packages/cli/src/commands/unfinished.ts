@@ -8,12 +8,9 @@ import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { isoOf } from '../event-output.ts';
 import { scanLedger, type ScannedEntry } from '../ledger.ts';
 import { maskedText } from '../masking.ts';
-import { durationOption, wholeNumber } from '../option-values.ts';
+import { limitOption, readForOption, wholeNumber } from '../option-values.ts';
 import { requireAllRead } from '../topic-reading.ts';
 
-const READ_FOR_DEFAULT = '2m';
-const LIMIT_DEFAULT = 100;
-const LIMIT_MAX = 10_000;
 const LANE_MAX = 999;
 
 interface Flags {
@@ -28,11 +25,11 @@ export function addUnfinishedCommand(program: CliCommand): void {
     .command('unfinished')
     .description('look at commands that are admitted and have no result yet')
     .command('list')
-    .description('list them by lane, oldest first: key, since when it was published, phase, what comes next, why')
-    .option('--lane <number>', 'only of this lane', wholeNumber(0, LANE_MAX))
+    .description('list them by lane, oldest first: key, age, phase, next step and reason')
+    .option('--lane <number>', 'only this lane', wholeNumber(0, LANE_MAX))
     .addOption(new Option('--phase <phase>', 'only in this phase').choices(['INTENT', 'PARKED', 'DOUBTFUL', 'QUOTED']))
-    .option('--limit <number>', 'how many are shown', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
-    .addOption(durationOption('--read-for <duration>', 'longest time of the reading', READ_FOR_DEFAULT))
+    .addOption(limitOption('how many to show'))
+    .addOption(readForOption('time limit of the reading'))
     .details(
       `
 It reads all lanes of the ledger topic, not only one member's. At the end it counts the commands by phase and reason.

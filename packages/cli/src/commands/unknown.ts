@@ -10,13 +10,10 @@ import type { Entry } from '../../../../src/ledger/entry.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandError, CommandResult } from 'payment-processor-contract/types';
 import { requireSettings } from '../context.ts';
-import { durationOption, wholeNumber } from '../option-values.ts';
+import { limitOption, readForOption } from '../option-values.ts';
 import { requireAllRead } from '../topic-reading.ts';
 import { sentMsOf } from '../transaction-comparison.ts';
 
-const READ_FOR_DEFAULT = '2m';
-const LIMIT_DEFAULT = 100;
-const LIMIT_MAX = 10_000;
 /** The service's clock may differ. */
 const LOOK_BEFORE_MS = 3_600_000;
 /** A known transaction may be older than the call: a quote's, or that of a payment to be rejected. */
@@ -27,13 +24,13 @@ export function addUnknownCommand(program: CliCommand): void {
   const unknown = program.command('unknown').description('look at UNKNOWN results, which need a decision');
   unknown
     .command('list')
-    .description('list them, oldest first: key, transaction, first call, age, why, and the commands that come next')
-    .option('--limit <number>', 'how many are shown, the oldest', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
-    .addOption(durationOption('--read-for <duration>', 'longest time of the reading', READ_FOR_DEFAULT))
+    .description('list them, oldest first: key, transaction, first call, age, reason, and the commands to run next')
+    .addOption(limitOption('how many to show, oldest first'))
+    .addOption(readForOption('time limit of the reading'))
     .details(
       `
 It reads all lanes of the ledger topic, not only one member's. Account numbers and personal data in messages are masked.
-The \`resolve\` line decides nothing as it stands: put in the decision and the reason (docs/runbooks/unknown-results.md).
+The \`resolve\` line decides nothing until you fill in the decision and the reason (docs/runbooks/unknown-results.md).
 Exits with 0 when there are none, with 1 when not all could be read. Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
 
 Examples:

@@ -26,18 +26,18 @@ export interface Finding {
 }
 
 /** One sentence of a check, about that check unless it names another. */
-export type Said = Omit<Finding, 'check'> & Partial<Pick<Finding, 'check'>>;
-export type Says = Said | readonly Said[];
+export type CheckMessage = Omit<Finding, 'check'> & Partial<Pick<Finding, 'check'>>;
+export type CheckMessages = CheckMessage | readonly CheckMessage[];
 
-export function ok(message: string): Said {
+export function ok(message: string): CheckMessage {
   return { status: 'ok', message };
 }
 
-export function problem(message: string): Said {
+export function problem(message: string): CheckMessage {
   return { status: 'problem', message };
 }
 
-export function notChecked(why: string): Said {
+export function notChecked(why: string): CheckMessage {
   return { status: 'not-checked', message: `because ${why}` };
 }
 
@@ -45,15 +45,15 @@ export function notChecked(why: string): Said {
 export async function withSettings<Name extends SettingName>(
   check: CheckName,
   names: readonly Name[],
-  run: (settings: Pick<Config, Name>) => Promise<Says>,
+  run: (settings: Pick<Config, Name>) => Promise<CheckMessages>,
 ): Promise<Finding[]> {
   const read = readSomeSettings(process.env, names);
   const said = read.ok
-    ? await run(read.config).catch((error: unknown) => problem(messageOf(error)))
+    ? await run(read.config).catch((error: unknown) => problem(failureText(error)))
     : notChecked(`of its settings: ${read.problems.join('; ')}`);
   return [said].flat().map((one) => ({ check, ...one }));
 }
 
-export function messageOf(error: unknown): string {
+export function failureText(error: unknown): string {
   return (error instanceof CliFailure ? error : failureOf(error)).message;
 }

@@ -2,6 +2,7 @@
 import type { Config } from 'payment-processor-contract/config';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
+import { lanesInWords } from 'payment-processor-contract/keys';
 import { checkTopics } from '../../../../src/producers/topic-admin.ts';
 import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definitions';
 import { topicNames } from 'payment-processor-contract/topics';
@@ -13,8 +14,8 @@ import {
   withSettings,
   type CheckName,
   type Finding,
-  type Said,
-  type Says,
+  type CheckMessage,
+  type CheckMessages,
 } from './findings.ts';
 import { readGroup, type GroupDescription } from './group-members.ts';
 import { checkDeadLetters, checkHolds, checkUnknownResults } from './people-checks.ts';
@@ -28,13 +29,8 @@ const LAG_AGE_MAX_MS = 60_000;
 const HIDDEN_HINT = ' (Kafka hides topics from users without rights on them; check with `doctor --rights`)';
 const BEHIND_KAFKA: readonly CheckName[] = ['topics', 'group', 'lag', 'holds', 'unknown-results', 'dead-letters'];
 const TOPIC_NAMES_NEEDED = [...KAFKA_SETTING_NAMES, ...TOPIC_SETTING_NAMES, 'SANDBOX_COMMANDS'] as const;
-const GROUP_NAMES_NEEDED = [
-  ...KAFKA_SETTING_NAMES,
-  'KAFKA_GROUP_ID',
-  'TOPIC_PREFIX',
-  'LANES',
-  'SANDBOX_COMMANDS',
-] as const;
+const RIGHTS_NAMES_NEEDED = [...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID', 'SANDBOX_COMMANDS'] as const;
+const GROUP_NAMES_NEEDED = [...RIGHTS_NAMES_NEEDED, 'LANES'] as const;
 
 /** Runs all checks of Kafka. If no broker answers, that is the only problem. */
 export async function checkKafka(): Promise<Finding[]> {
@@ -46,32 +42,31 @@ export async function checkKafka(): Promise<Finding[]> {
   if (cluster.some(({ status }) => status !== 'ok')) {
     return [...cluster, ...BEHIND_KAFKA.map((check) => ({ check, ...notChecked('Kafka was not reached') }))];
   }
-  let areLanesWrong = false;
+  let isLaneCountWrong = false;
   const topics = await withSettings('topics', TOPIC_NAMES_NEEDED, async (settings) => {
     const problems = await checkTopics(cliKafka(settings), settings, { sandboxCommands: settings.SANDBOX_COMMANDS });
-    areLanesWrong = problems.some(({ kind }) => kind === 'lanes');
+    isLaneCountWrong = problems.some(({ kind }) => kind === 'lanes');
     if (problems.length > 0)
       return problems.map(({ kind, message }) => problem(kind === 'missing' ? message + HIDDEN_HINT : message));
-    return ok(`those of ${settings.TOPIC_PREFIX} are as they must be, ${counted(settings.LANES, 'lane')}`);
+    return ok(`those of ${settings.TOPIC_PREFIX} are as required, ${counted(settings.LANES, 'lane')}`);
   });
   const group = withSettings('group', GROUP_NAMES_NEEDED, async (settings) =>
-    areLanesWrong
+    isLaneCountWrong
       ? notChecked('LANES is wrong: it is not known which lanes must have an owner')
       : checkGroup(cliKafka(settings), settings),
   );
-  const people = [...KAFKA_SETTING_NAMES, 'TOPIC_PREFIX'] as const;
   const rest = await Promise.all([
     group,
     withSettings('lag', GROUP_NAMES_NEEDED, checkLag),
-    withSettings('holds', people, checkHolds),
-    withSettings('unknown-results', people, checkUnknownResults),
-    withSettings('dead-letters', people, checkDeadLetters),
+    withSettings('holds', CLI_SETTING_NAMES, checkHolds),
+    withSettings('unknown-results', CLI_SETTING_NAMES, checkUnknownResults),
+    withSettings('dead-letters', CLI_SETTING_NAMES, checkDeadLetters),
   ]);
   return [...cluster, ...topics, ...rest.flat()];
 }
 
 /** Messages that wait in the sandbox's topic while it is off. */
-async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<Said[]> {
+async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<CheckMessage[]> {
   if (settings.SANDBOX_COMMANDS) return [];
   const topic = topicNames(settings.TOPIC_PREFIX).commands['simulate-uma-receive'];
   const { total } = sumOf((await readLag(kafka, settings, [topic])).lanes);
@@ -82,7 +77,7 @@ async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<Sa
 
 type GroupSettings = Pick<Config, (typeof GROUP_NAMES_NEEDED)[number]>;
 
-async function checkGroup(kafka: CliKafka, settings: GroupSettings): Promise<Says> {
+async function checkGroup(kafka: CliKafka, settings: GroupSettings): Promise<CheckMessages> {
   const { KAFKA_GROUP_ID: groupId } = settings;
   const group = await readGroup(kafka, groupId);
   switch (group.state) {
@@ -98,7 +93,7 @@ async function checkGroup(kafka: CliKafka, settings: GroupSettings): Promise<Say
   }
 }
 
-function stableFindings({ members }: GroupDescription, settings: GroupSettings): Says {
+function stableFindings({ members }: GroupDescription, settings: GroupSettings): CheckMessages {
   const { KAFKA_GROUP_ID: groupId, LANES, TOPIC_PREFIX } = settings;
   const topics = topicNames(TOPIC_PREFIX);
   const lanesOf = (member: GroupDescription['members'][number], topic: string): readonly number[] =>
@@ -112,14 +107,14 @@ function stableFindings({ members }: GroupDescription, settings: GroupSettings):
       `no member of ${groupId} reads commands of TOPIC_PREFIX=${TOPIC_PREFIX}, but ${reads.join(', ') || 'nothing'}: its processors have another TOPIC_PREFIX, or KAFKA_GROUP_ID is another group's`,
     );
   }
-  const findings: Said[] = [];
+  const findings: CheckMessage[] = [];
   for (const [type, topic] of Object.entries(topics.commands)) {
     const owned = new Set(members.flatMap((member) => lanesOf(member, topic)));
     const missing = Array.from({ length: LANES }, (_, lane) => lane).filter((lane) => !owned.has(lane));
     if (missing.length === 0 || (type === 'simulate-uma-receive' && !settings.SANDBOX_COMMANDS)) continue;
     findings.push(
       problem(
-        `no member of ${groupId} owns ${missing.length === LANES ? 'any lane' : `lane ${missing.join(', ')}`} of ${topic}: ` +
+        `no member of ${groupId} owns ${missing.length === LANES ? 'any lane' : lanesInWords(missing)} of ${topic}: ` +
           'check that every processor has the same LANES and SANDBOX_COMMANDS, and restart those that differ',
       ),
     );
@@ -127,14 +122,14 @@ function stableFindings({ members }: GroupDescription, settings: GroupSettings):
   if (findings.length > 0) return findings;
   const owners = members.map((member) => {
     const lanes = [...new Set([...member.assignment.values()].flat())].sort((left, right) => left - right);
-    return `${member.clientId} at ${member.clientHost.replace(/^\//, '')}: ${lanes.length === 0 ? 'standby' : `lanes ${lanes.join(', ')}`}`;
+    return `${member.clientId} at ${member.clientHost.replace(/^\//, '')}: ${lanes.length === 0 ? 'standby' : lanesInWords(lanes)}`;
   });
   return ok(
     `${groupId} is stable, every lane has its owner; ${counted(members.length, 'member')} (${owners.join('; ')})`,
   );
 }
 
-async function checkLag(settings: GroupSettings): Promise<Says> {
+async function checkLag(settings: GroupSettings): Promise<CheckMessages> {
   const { commands, ...others } = topicNames(settings.TOPIC_PREFIX);
   const topics = Object.entries(commands)
     .filter(([type]) => type !== 'simulate-uma-receive' || settings.SANDBOX_COMMANDS)
@@ -150,12 +145,12 @@ async function checkLag(settings: GroupSettings): Promise<Says> {
 /** @param unread messages that no lag counts */
 export function lagFindings(
   { lanes, missing }: Awaited<ReturnType<typeof readLag>>,
-  unread: readonly Said[],
+  unread: readonly CheckMessage[],
   nowMs: number,
-): Said[] {
+): CheckMessage[] {
   if (lanes.length === 0) return [notChecked('there are no command topics')];
   const { oldestTimestampMs, total } = sumOf(lanes);
-  const hidden = missing.map((topic) => notChecked(`${topic} is not there, or is hidden`));
+  const hidden = missing.map((topic) => notChecked(`${topic} does not exist, or is hidden`));
   const others = [...unread, ...hidden];
   if (oldestTimestampMs === null) return others.length > 0 ? others : [ok('every command is admitted')];
   const ageMs = Math.max(0, nowMs - oldestTimestampMs);
@@ -168,8 +163,6 @@ export function lagFindings(
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
-
-const RIGHTS_NAMES_NEEDED = [...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID', 'SANDBOX_COMMANDS'] as const;
 
 /** Asks the brokers for each right of a role, with the credentials of this command line. */
 export function checkRights(role: Role): Promise<Finding[]> {

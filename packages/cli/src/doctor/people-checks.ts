@@ -8,18 +8,18 @@ import { inForceText, readOrders } from '../hold-audit.ts';
 import { letterName, notedLetter, noteOf } from '../redrive-notes.ts';
 import { readUnknownResults } from '../ledger.ts';
 import { readTopics, within } from '../topic-reading.ts';
-import { notChecked, ok, problem, type Says } from './findings.ts';
+import { notChecked, ok, problem, type CheckMessages } from './findings.ts';
 import type { CliSettings } from '../context.ts';
 
 /** Enough to read a million keys. */
 const READ_FOR_MS = 30_000;
 /** Per lane: more dead letters usually share one cause. */
 const LETTERS_NEWEST = 20_000;
-const NEWS_MS = 3_600_000;
+const RECENT_MS = 3_600_000;
 /** Its operator got an answer, and it is not a command: nobody redrives it. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
-export async function checkHolds(settings: CliSettings): Promise<Says> {
+export async function checkHolds(settings: CliSettings): Promise<CheckMessages> {
   const { hidden, orders } = await readOrders(settings, Date.now());
   const holds = orders.filter(({ inForce }) => inForce.length > 0);
   const unread = hidden.map(notChecked);
@@ -33,7 +33,7 @@ export async function checkHolds(settings: CliSettings): Promise<Says> {
   return [...held, ...unread];
 }
 
-export async function checkUnknownResults(settings: CliSettings, readForMs = READ_FOR_MS): Promise<Says> {
+export async function checkUnknownResults(settings: CliSettings, readForMs = READ_FOR_MS): Promise<CheckMessages> {
   const { cuts, found } = await readUnknownResults(settings, readForMs);
   const [oldest] = found;
   if (oldest === undefined) {
@@ -45,7 +45,7 @@ export async function checkUnknownResults(settings: CliSettings, readForMs = REA
   return problem(`${wanted}, the oldest for ${age}${more}: see \`unknown list\` and docs/runbooks/unknown-results.md`);
 }
 
-export async function checkDeadLetters(settings: CliSettings, readForMs = READ_FOR_MS): Promise<Says> {
+export async function checkDeadLetters(settings: CliSettings, readForMs = READ_FOR_MS): Promise<CheckMessages> {
   const letters = new Map<string, { reason: string; timestampMs: number }>();
   const redriven = new Set<string>();
   const cuts: string[] = [];
@@ -74,9 +74,9 @@ export async function checkDeadLetters(settings: CliSettings, readForMs = READ_F
   const counts = new Map<string, number>();
   for (const [, { reason }] of waiting) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   const reasons = [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ');
-  const recent = waiting.filter(([, { timestampMs }]) => timestampMs >= Date.now() - NEWS_MS).length;
+  const recent = waiting.filter(([, { timestampMs }]) => timestampMs >= Date.now() - RECENT_MS).length;
   return problem(
-    `${waiting.length} open (${reasons}), ${recent} of them of the last hour${done === '' ? '' : `; ${done}`}${more}: ` +
+    `${waiting.length} open (${reasons}), ${recent} of them from the last hour${done === '' ? '' : `; ${done}`}${more}: ` +
       'see `dead-letters list --open` and docs/runbooks/PaymentsDeadLetters.md',
   );
 }

@@ -1,9 +1,10 @@
 /** Checks over HTTP: the schema registry, the payment service, the processor's own endpoints. */
 import { Client, request } from 'undici';
 import { z } from 'zod';
+import { messageOf } from 'payment-processor-contract/registry-http';
 import { API_SETTING_NAMES, withPaymentApi } from '../context.ts';
 import { readSubjects, REGISTRY_SETTING_NAMES, subjectProblem } from '../schema-subjects.ts';
-import { messageOf, notChecked, ok, problem, withSettings, type Finding, type Said } from './findings.ts';
+import { failureText, notChecked, ok, problem, withSettings, type Finding, type CheckMessage } from './findings.ts';
 
 /** The endpoint answers from memory. */
 const READY_TIMEOUT_MS = 5_000;
@@ -24,7 +25,7 @@ export async function checkRegistry(): Promise<Finding[]> {
       states = await readSubjects(settings);
     } catch (error) {
       const schemas = { check: 'schemas', ...notChecked('the registry did not answer as it should') } as const;
-      return [problem(messageOf(error)), schemas];
+      return [problem(failureText(error)), schemas];
     }
     const problems = states.map(subjectProblem).filter((text) => text !== null);
     const schemas =
@@ -41,7 +42,7 @@ export async function checkPaymentService(): Promise<Finding[]> {
     const state = await withPaymentApi(settings, (api) => api.state());
     switch (state.kind) {
       case 'serving':
-        return ok(`${settings.API_BASE_URL} answers, and takes the credentials`);
+        return ok(`${settings.API_BASE_URL} answers and accepts the credentials`);
       case 'held':
         return problem(state.reason);
       case 'unchecked':
@@ -74,16 +75,15 @@ export async function checkProcessor(): Promise<Finding[]> {
           : problem(`${url}/health/ready is not ready (HTTP ${response.statusCode}): ${reasons.join('; ') || text}`);
       return [own, ...(await checkOthers(url, settings.HTTP_AUTH_TOKEN, reasons))];
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
       return problem(
-        `${url} does not answer (${reason}): start a processor, or set HTTP_HOST and HTTP_PORT to where it listens`,
+        `${url} does not answer (${messageOf(error)}): start a processor, or set HTTP_HOST and HTTP_PORT to where it listens`,
       );
     }
   });
 }
 
 /** Problems of other members of the group, from the processor's latest reports. */
-async function checkOthers(url: string, authToken: string | null, own: readonly string[]): Promise<Said[]> {
+async function checkOthers(url: string, authToken: string | null, own: readonly string[]): Promise<CheckMessage[]> {
   const headers = authToken === null ? {} : { authorization: `Bearer ${authToken}` };
   const client = new Client(url, { maxResponseSize: GROUP_BYTES_MAX });
   try {
@@ -100,8 +100,7 @@ async function checkOthers(url: string, authToken: string | null, own: readonly 
       .filter(({ isBlocking, reason }) => isBlocking && !own.includes(reason))
       .map(({ processes, reason }) => problem(`${processes.join(', ')} is not ready: ${reason}`));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return [notChecked(`of other members ${url}/api/group does not answer as it should (${reason})`)];
+    return [notChecked(`of other members ${url}/api/group does not answer as it should (${messageOf(error)})`)];
   } finally {
     await client.destroy();
   }

@@ -118,7 +118,7 @@ export function unreadChanges(changes: readonly StatusEvent[]): string[] {
 /** Why no command was found for a payment that has status changes. @param cuts sentences about unread records */
 export function noCommandText(id: string, cuts: readonly string[]): string {
   if (cuts.length > 0) return `no command in the records read names ${id}`;
-  return `no command in the kept records names ${id}: it was seen by polling alone, or its command waits to be admitted or is forgotten`;
+  return `no command in the kept records names ${id}: it was only seen by polling, or its command waits to be admitted or is forgotten`;
 }
 
 /** Null if this release cannot read it. */

@@ -7,8 +7,9 @@
  */
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
-import { COMMAND_TYPES } from 'payment-processor-contract/commands';
+import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { isRawNumber } from 'payment-processor-contract/lossless-json';
+import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
 import { summaryOf, type LetterSummary } from '../dead-letter.ts';
@@ -61,7 +62,7 @@ export async function readStory(
   const typeOf = new Map(COMMAND_TYPES.map((type) => [names.commands[type], type]));
   const registry = createRegistry(settings);
   const onRecord = async (record: TopicRecord): Promise<void> => {
-    const { headers, offset, partition, timestampMs, topic, value } = record;
+    const { headers, offset, partition, timestampMs, topic } = record;
     if (record.key?.toString() !== key) return;
     const place = { topic, partition, offset, timestampMs, headers };
     const commandType = typeOf.get(topic);
@@ -70,9 +71,7 @@ export async function readStory(
       if (note === null) keep(letters, summaryOf(record));
       else keep(notes, note);
     } else if (commandType !== undefined) {
-      const content = await messageContent(registry, record, commandType);
-      const movedFrom = movedFromOf(headers);
-      keep(messages, { ...place, commandType, valueBytes: value?.length ?? 0, ...content, movedFrom });
+      keep(messages, await publishedMessage(registry, record, commandType));
     } else {
       const content = await decodedMessage(registry, record);
       const result = { ...place, ...(content as Content<CommandResult>) };
@@ -119,6 +118,17 @@ export async function readStory(
   };
 }
 
+export async function publishedMessage(
+  registry: RecordRegistry,
+  record: TopicRecord,
+  commandType: CommandType,
+): Promise<PublishedMessage> {
+  const { headers, offset, partition, timestampMs, topic, value } = record;
+  const place = { topic, partition, offset, timestampMs, headers };
+  const content = await messageContent(registry, record, commandType);
+  return { ...place, commandType, valueBytes: value?.length ?? 0, ...content, movedFrom: movedFromOf(headers) };
+}
+
 function movedFromOf(headers: TopicRecord['headers']): PublishedMessage['movedFrom'] {
   const { 'moved-partition': partition, 'moved-offset': offset } = headers;
   return partition === undefined || offset === undefined ? null : { partition, offset };
@@ -127,7 +137,7 @@ function movedFromOf(headers: TopicRecord['headers']): PublishedMessage['movedFr
 /** A publisher's JSON may have any form. */
 function decisionIn({ problem, value }: Content<unknown>): Content<StoryDecision> {
   if (problem !== null) return { value: null, problem };
-  const none = { value: null, problem: 'it is no decision' } as const;
+  const none = { value: null, problem: 'it is not a decision' } as const;
   const { decision, expectedRevision, operator, reason, transactionId } = value as Readonly<Record<string, unknown>>;
   if (typeof decision !== 'string' || typeof operator !== 'string' || typeof reason !== 'string') return none;
   const revision = isRawNumber(expectedRevision) ? expectedRevision.rawJSON : expectedRevision;

@@ -2,7 +2,7 @@
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { timeLimitInWords } from '../../../../src/ledger/time-limit.ts';
 import { parseLossless, stringifyLossless } from 'payment-processor-contract/lossless-json';
-import { eventDocument, isoOf } from '../event-output.ts';
+import { eventDocument, isoOf, placeText } from '../event-output.ts';
 import { phaseText } from '../ledger.ts';
 import { maskedText, maskedValue } from '../masking.ts';
 import {
@@ -15,13 +15,14 @@ import {
   runningEntryOf,
   type PublishedMessage,
   type Story,
+  currentEntryOf,
 } from './story.ts';
-import { placeText, timelineOf } from './timeline.ts';
+import { timelineOf } from './timeline.ts';
 
 const HEADING_WIDTH = 13;
 
 export function storyText(story: Story, isUnmasked: boolean): string[] {
-  const entry = story.entries.at(-1)?.entry ?? null;
+  const entry = currentEntryOf(story);
   const mask = isUnmasked ? (text: string): string => text : maskedText;
   return [
     heading('key', story.key),
@@ -39,7 +40,7 @@ export function storyText(story: Story, isUnmasked: boolean): string[] {
 
 export function storyDocument(story: Story, isUnmasked: boolean): object {
   const { changes, cuts, decisions, entries, key, letters, messages, results } = story;
-  const entry = entries.at(-1)?.entry ?? null;
+  const entry = currentEntryOf(story);
   const { kind, status, transactionId } = { status: null, transactionId: null, ...paymentOf(story) };
   const document = {
     payment: { kind, status, transactionId },
@@ -67,7 +68,7 @@ export function storyDocument(story: Story, isUnmasked: boolean): object {
 
 function stateText({ entries, isCutShort, messages }: Story, entry: Entry | null): string {
   if (entry !== null) return `${entry.phase.state}, ${phaseText(entry)}; revision ${entry.revision}`;
-  if (entries.length > 0) return 'forgotten by the ledger, since LEDGER_RETENTION';
+  if (entries.length > 0) return 'forgotten by the ledger, after LEDGER_RETENTION';
   const isMissing = messages.length > 0 && !isCutShort;
   return isMissing ? 'not in the ledger: not admitted yet (see `lag`), or forgotten' : 'not in the ledger';
 }

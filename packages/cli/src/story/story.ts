@@ -90,7 +90,12 @@ export function isOfMessage({ value }: { readonly value: CommandResult | null })
   return value?.outcome === 'CONFLICT';
 }
 
-/** The latest entry that is not forgotten. */
+/** Null: there is none, or the ledger has forgotten it. */
+export function currentEntryOf({ entries }: Pick<Story, 'entries'>): Entry | null {
+  return entries.at(-1)?.entry ?? null;
+}
+
+/** The latest entry, even if the ledger has forgotten it since. */
 export function lastEntryOf({ entries }: Pick<Story, 'entries'>): Entry | null {
   return entries.findLast(({ entry }) => entry !== null)?.entry ?? null;
 }
@@ -114,7 +119,7 @@ export function paymentOf(story: Story): PaymentState<CommandResult> {
 
 /** The key's present entry while it has no result yet; null: it has one, or there is no entry. */
 export function runningEntryOf({ entries }: Pick<Story, 'entries'>): Entry | null {
-  const entry = entries.at(-1)?.entry ?? null;
+  const entry = currentEntryOf({ entries });
   return entry?.phase.state === 'DONE' ? null : entry;
 }
 
@@ -191,7 +196,7 @@ export function notKept(story: Story): string[] {
         ]),
     ...(missing <= 0
       ? []
-      : [`${missing} of ${made} calls one by one: compaction left the later states of the entry alone`]),
+      : [`${missing} of ${made} calls one by one: compaction kept only the later states of the entry`]),
     ...(entry.firstSentMs === null && entry.unexecuted === null
       ? []
       : ['each single look-up: the ledger keeps only their outcome']),
@@ -200,7 +205,7 @@ export function notKept(story: Story): string[] {
 
 /** The runbooks that apply. @returns paths within the repository, each once */
 export function runbooksOf(story: Story): string[] {
-  const entry = story.entries.at(-1)?.entry ?? null;
+  const entry = currentEntryOf(story);
   const isWaiting = entry === null && story.messages.length > 0 && !isUnknown(story);
   const names = [
     ...(entry === null ? [] : runbooksOfEntry(entry)),

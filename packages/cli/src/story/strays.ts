@@ -5,9 +5,8 @@
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { topicNames } from 'payment-processor-contract/topics';
-import { messageContent } from '../message-content.ts';
 import { readTopics, within } from '../topic-reading.ts';
-import type { StoryLimits } from './read-story.ts';
+import { publishedMessage, type StoryLimits } from './read-story.ts';
 import { keepSome, type PublishedMessage, type Story } from './story.ts';
 
 const MESSAGES_MAX = 100;
@@ -31,10 +30,7 @@ export async function withStrays(
     onRecord: async (record) => {
       const commandType = typeOf.get(record.topic);
       if (commandType === undefined || record.key?.toString() !== story.key) return;
-      const { headers, offset, partition, timestampMs, topic, value } = record;
-      const content = await messageContent(registry, record, commandType);
-      const place = { topic, partition, offset, timestampMs, headers };
-      const message = { ...place, commandType, valueBytes: value?.length ?? 0, ...content, movedFrom: null };
+      const message = { ...(await publishedMessage(registry, record, commandType)), movedFrom: null };
       leftOut += keepSome(messages, message, MESSAGES_MAX);
     },
   });

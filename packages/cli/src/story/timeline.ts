@@ -2,7 +2,7 @@
 import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { EntryRecord } from '../ledger.ts';
-import { isoOf, resultText, statusChangeText, unreadableText } from '../event-output.ts';
+import { isoOf, resultText, statusChangeText, unreadableText, placeText } from '../event-output.ts';
 import { inOrder } from '../in-order.ts';
 import { noteText } from '../redrive-notes.ts';
 import { observedMs } from '../status-history.ts';
@@ -15,6 +15,7 @@ import {
   type StoryDecision,
   type RecordPlace,
   type Story,
+  currentEntryOf,
 } from './story.ts';
 
 /** At equal times, causes come before effects. */
@@ -31,8 +32,8 @@ const ROLES: Readonly<Record<MessageRole, string>> = {
   command: 'the command',
   copy: 'a copy: the same content',
   'other-content': 'other content under the same key: a CONFLICT',
-  'not-admitted': 'not admitted yet, or forgotten since LEDGER_RETENTION',
-  unread: 'unknown here whether it is a copy',
+  'not-admitted': 'not admitted yet, or forgotten after LEDGER_RETENTION',
+  unread: 'it cannot be told here whether it is a copy',
 };
 
 /** @returns one line per record, oldest first */
@@ -63,10 +64,6 @@ export function timelineOf(story: Story): string[] {
     ({ topic }) => topic,
     ({ atMs }) => atMs,
   ).map(({ atMs, what, text }) => `${isoOf(atMs)}  ${what.padEnd(WHAT_WIDTH)}  ${text}`.trimEnd());
-}
-
-export function placeText({ offset, partition, topic }: RecordPlace): string {
-  return `${topic}, partition ${partition}, offset ${offset}`;
 }
 
 function messageLine(message: PublishedMessage, story: Story): Line {
@@ -109,7 +106,7 @@ function doubtNotes({ firstSentMs, lastEndedMs, phase, unexecuted }: NonNullable
 
 function unreadLine(what: string, problem: string, place: RecordPlace): Line {
   const { timestampMs, topic } = place;
-  return { topic, atMs: timestampMs, what, text: `cannot be read: ${problem}  (${placeText(place)})` };
+  return { topic, atMs: timestampMs, what, text: unreadableText({ ...place, problem }) };
 }
 
 function resultLine(published: Published<CommandResult>): Line {
@@ -151,7 +148,8 @@ function isCarriedOut({ headers: { ce_id: id } }: Published<StoryDecision>, word
   return isNamed || story.entries.some(({ entry }) => entry?.audit.includes(words) === true);
 }
 
-function notJudged({ entries }: Story): string {
-  const isKnown = (entries.at(-1)?.entry ?? null) !== null;
-  return isKnown ? 'not judged yet, as far as the ledger shows' : 'not judged yet, or forgotten since LEDGER_RETENTION';
+function notJudged(story: Story): string {
+  return currentEntryOf(story) !== null
+    ? 'not judged yet, as far as the ledger shows'
+    : 'not judged yet, or forgotten after LEDGER_RETENTION';
 }
