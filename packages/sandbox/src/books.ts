@@ -1,6 +1,6 @@
 /**
  * Double-entry books. Every effect is one entry whose lines sum to zero in each currency; the running totals are checked
- * after each. An imbalance is a bug of the sandbox: it throws, and never answers as if nothing had happened.
+ * after each. An imbalance is a bug in the sandbox: it throws, so that no call is answered as if nothing had happened.
  */
 
 export interface BookLine {

@@ -3,7 +3,7 @@
 export interface Clock {
   /** Milliseconds since 1970; never goes back. */
   nowMs(): number;
-  /** Calls `wake` once the clock reaches the instant, perhaps a little earlier; returns a function that cancels it. */
+  /** Calls `wake` about when the clock reaches the instant. Returns a function that cancels it. */
   wakeAt(instantMs: number, wake: () => void): () => void;
 }
 
@@ -18,9 +18,7 @@ export function systemClock(): Clock {
     nowMs,
     wakeAt(instantMs, wake) {
       const timer = setTimeout(wake, Math.min(Math.max(instantMs - nowMs(), 0), TIMER_MAX_MS)).unref();
-      return () => {
-        clearTimeout(timer);
-      };
+      return () => clearTimeout(timer);
     },
   };
 }
@@ -41,9 +39,7 @@ export class ManualClock implements Clock {
   wakeAt(instantMs: number, wake: () => void): () => void {
     const entry = { instantMs, wake };
     this.#wakes.add(entry);
-    return () => {
-      this.#wakes.delete(entry);
-    };
+    return () => void this.#wakes.delete(entry);
   }
 
   /** Advances the clock by `durationMs` and runs the callbacks that fall due. */

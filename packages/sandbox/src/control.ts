@@ -1,6 +1,6 @@
 /**
- * The control endpoints: outside the versioned base, without credentials, for tests and demonstrations. Their JSON is
- * written down in README.md.
+ * The control endpoints, for tests and demonstrations: outside the versioned base, without credentials. README.md documents
+ * their JSON.
  */
 import { z } from 'zod';
 import { currencyOf, DEFAULT_CURRENCY } from './currencies.ts';
@@ -73,7 +73,7 @@ export function control(sandbox: Sandbox, method: string, path: string, bodyText
     return errorReply(
       404,
       'NOT_FOUND',
-      `there is no such control endpoint; there are ${Object.keys(HANDLERS).join(', ')}`,
+      `there is no such control endpoint; use one of ${Object.keys(HANDLERS).join(', ')}`,
     );
   }
   const handler = Object.hasOwn(methods, method) ? methods[method] : undefined;
@@ -102,7 +102,7 @@ function checked<Value>(schema: z.ZodType<Value>, body: unknown, use: (value: Va
 
 function addFaults({ faults }: Sandbox, rules: z.infer<typeof FAULT_RULE>[]): Reply {
   if (faults.size + rules.length > FAULT_RULES_MAX) {
-    return invalidInput({ path: '', message: `at most ${FAULT_RULES_MAX} fault rules; delete those that are done` });
+    return invalidInput({ path: '', message: `at most ${FAULT_RULES_MAX} fault rules; delete old ones first` });
   }
   faults.add(rules);
   return ok(faults.report());
@@ -113,7 +113,7 @@ export function booksReport({ books, effects, scheduler, timeline }: World): obj
   return {
     balanced: [...totals.values()].every((total) => total === 0n),
     entries: books.entries,
-    // As strings: a balance may have more digits than a JSON reader keeps.
+    // As strings: a balance may have more digits than a JSON parser keeps.
     totals: Object.fromEntries([...totals].map(([currency, total]) => [currency, total.toString()])),
     balances: books.balances().map((line) => ({ ...line, balance: line.balance.toString() })),
     transactions: timeline.length,
@@ -138,7 +138,7 @@ function historyReport({ quotes, timeline }: World): object {
   };
 }
 
-/** Opens accounts or changes them; the currency of one that has been used stays. */
+/** Opens or changes accounts. An existing account keeps its currency. */
 function setAccounts(world: World, changes: z.infer<typeof ACCOUNT>[]): Reply {
   const changed: object[] = [];
   for (const change of changes) {

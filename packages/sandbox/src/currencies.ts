@@ -8,7 +8,7 @@ export interface Currency {
   readonly decimals: number;
 }
 
-/** US dollars per unit, as decimals. Made up, with digits that show whether a client keeps them all. */
+/** US dollars per unit, as decimals. Made up, with enough digits to show whether a client keeps them all. */
 const DOLLARS_PER_UNIT: Readonly<Record<string, string>> = {
   USD: '1',
   EUR: '1.10',
@@ -37,14 +37,14 @@ const CURRENCIES: readonly Currency[] = [
 
 const BY_CODE = new Map(CURRENCIES.map((currency) => [currency.code, currency]));
 
-/** An account's balance until the control endpoint changes it. */
+/** The currency of accounts for which none is given. */
 export const DEFAULT_CURRENCY = currencyOf('USD');
 
 export function isCurrencyCode(code: string): boolean {
   return BY_CODE.has(code);
 }
 
-/** @throws for a code that is not known: a bug, codes are checked where they arrive. */
+/** @throws for an unknown code, which is a bug: codes are checked on arrival. */
 export function currencyOf(code: string): Currency {
   const currency = BY_CODE.get(code);
   if (currency === undefined) throw new Error(`no currency ${code}`);

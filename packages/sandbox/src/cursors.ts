@@ -4,7 +4,7 @@
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** The key lives as long as the process; a reset invalidates cursors, because their transactions are gone. */
+/** Lives as long as the process. A reset still invalidates cursors, because their transactions are gone. */
 const SECRET = randomBytes(32);
 
 /** The cursor after the transaction with that id. */

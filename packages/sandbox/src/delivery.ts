@@ -5,7 +5,7 @@ import type { Sandbox } from './sandbox.ts';
 import { writeHalf, writeReply } from './writing.ts';
 import type { ServerResponse } from 'node:http';
 
-/** A held connection is cut after this time, if the client never gives up. */
+/** Cuts a held connection if the client never gives up. */
 const HOLD_MAX_MS = 600_000;
 
 export function deliver(sandbox: Sandbox, response: ServerResponse, call: Call): void {

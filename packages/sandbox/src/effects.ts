@@ -31,7 +31,7 @@ export class Effects {
     if ('transactionIds' in tally) (tally as KeyTally).transactionIds.push(transactionId);
   }
 
-  /** Execution is one-shot: counted per existing quote, for any key. */
+  /** A quote can be executed only once, under any key, so this counts per quote. */
   countExecution(quoteId: string, executed: boolean): void {
     const tally = this.#quotes.get(quoteId) ?? { executeCalls: 0, executions: 0 };
     this.#quotes.set(quoteId, tally);

@@ -5,7 +5,7 @@ import { OPERATIONS, type Operation } from './operations.ts';
 const DELAY_MAX_MS = 600_000;
 export const FAULT_RULES_MAX = 100;
 
-/** Valid header values, so that a rule cannot make an answer that cannot be sent. */
+/** Only header values that Node can send. */
 const headerValue = z.string().regex(/^[\x20-\x7e]{1,200}$/, 'must be 1 to 200 printable ASCII characters');
 const delayMs = z.number().min(0).max(DELAY_MAX_MS);
 

@@ -1,6 +1,6 @@
 /**
- * Answers kept by Idempotency-Key. A key belongs to one operation of one client. Looking up, performing and storing
- * happen in one turn of the event loop, so that two requests with one key can never both take effect.
+ * Answers kept by Idempotency-Key. A key belongs to one operation of one client. Look-up, execution and storing happen in one
+ * turn of the event loop, so two requests with one key can never both take effect.
  */
 import {
   int64ValueOf,
@@ -21,7 +21,7 @@ interface StoredReply {
 export type Recall = { kind: 'new' } | { kind: 'stored'; reply: Reply } | { kind: 'other-request'; reply: Reply };
 
 export class IdempotencyStore {
-  /** In storing order, so that the oldest is dropped first. */
+  /** Oldest first, in the order of storing. */
   readonly #stored = new Map<string, StoredReply>();
 
   recall(key: string, request: string, nowMs: number, retentionMs: number): Recall {

@@ -1,6 +1,6 @@
 /**
- * Identifiers: UUIDs of version 7 with a counter behind the time, so that they sort by creation even within one millisecond,
- * as the list's tie-break needs.
+ * Identifiers: UUIDs of version 7 with a counter after the time. They sort by creation even within one millisecond, because
+ * the list uses them as its tie-break.
  */
 import { randomBytes } from 'node:crypto';
 

@@ -1,6 +1,7 @@
 /** The command line of the sandbox: `npm run sandbox -- --port 8790`. */
 import { parseArgs } from 'node:util';
 import { COMMAND_TYPES, isCommandType, type CommandType } from 'payment-processor-contract/commands';
+import { messageOf } from 'payment-processor-contract/registry-http';
 import { startSandbox, type SandboxStartOptions } from './start.ts';
 
 const EXIT_CODE_FAILED = 1;
@@ -14,18 +15,18 @@ const HELP = `The payment service's sandbox, on 127.0.0.1.
   --honour-keys LIST            operations whose Idempotency-Key is honoured, comma-separated (default: transfer-in);
                                 of ${COMMAND_TYPES.join(', ')};
                                 '' for none
-  --refuse-reused-keys          answer 409 to a known key with another request (default: as the first was answered)
+  --refuse-reused-keys          answer 409 to a known key with another request (default: repeat the first answer)
   --write-point-zero            write integers as 1000.0
   --quote-lifetime-ms MS        until a quote expires (default: 60000)
   --settle-ms MS                from execution to COMPLETED (default: 5000)
   --approval-ms MS              how long a simulated incoming payment waits PENDING (default: 5000)
-  --rate-limit-per-second N     answer 429 beyond (default: no limit)
+  --rate-limit-per-second N     answer 429 above this rate (default: no limit)
   --idempotency-retention-ms MS how long a key is remembered (default: 86400000)
-  --random-seed N               seed of the draws of fault rules (default: 1)
+  --random-seed N               random seed for fault rules (default: 1)
   --log                         print a line per answer
   --help                        print this
 
-What it does beyond the interface, and the control endpoints, are in packages/sandbox/README.md.
+packages/sandbox/README.md documents the control endpoints and what it does beyond the interface.
 `;
 
 class UsageError extends Error {}
@@ -91,7 +92,7 @@ function parsedFlags() {
       },
     }).values;
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    throw new UsageError(messageOf(error));
   }
 }
 
@@ -120,6 +121,6 @@ function operations(list: string): CommandType[] {
 try {
   await main();
 } catch (error) {
-  process.stderr.write(`sandbox: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`sandbox: ${messageOf(error)}\n`);
   process.exitCode = error instanceof UsageError ? EXIT_CODE_USAGE : EXIT_CODE_FAILED;
 }

@@ -1,4 +1,4 @@
-/** The interface's operations with their paths and methods. No other file knows those. */
+/** The only file that knows the paths and methods of the interface's operations. */
 import type { CommandType } from 'payment-processor-contract/commands';
 
 export const VERSION_SEGMENT = '2025-10-13';

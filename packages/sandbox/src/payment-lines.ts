@@ -1,8 +1,8 @@
-/** The entries that a payment makes in the books. */
+/** The book lines of a payment's movements. */
 import { reversed, type BookLine } from './books.ts';
 import type { Party, Transaction } from './state.ts';
 
-/** The money's way: to the receiver, back to the sender, or back from the receiver. */
+/** Where the money goes: to the receiver, back to the sender from transit, or back to the sender from the receiver. */
 export type Movement = 'deliver' | 'return' | 'take-back';
 
 export function linesOf(movement: Movement, transaction: Transaction): BookLine[] {

@@ -29,9 +29,9 @@ interface Step {
 
 /** Share of the settling time before the cross-border settlement begins. */
 const SHARE_BEFORE_SENT = 0.4;
-/** A payment of the slow scenario stays this many times the usual in each status. */
+/** In the slow scenario each status lasts this many times longer than usual. */
 const SLOW_FACTOR = 6;
-/** A payment that times out stays PENDING for this many times the usual. */
+/** A payment that times out stays PENDING for this multiple of the usual time. */
 const TIME_OUT_FACTOR = 3;
 
 /** The fields in which new transactions differ. */
@@ -69,7 +69,7 @@ export function addTransaction(world: World, fields: NewTransaction, nowMs: numb
   return transaction;
 }
 
-/** A new quote: its transaction becomes PENDING if it is not yet, and both expire unless executed before. */
+/** For a new quote: its transaction becomes PENDING, and both expire unless executed first. */
 export function awaitExecution(world: World, quote: Quote): void {
   const { createdAtMs, expiresAtMs, transaction } = quote;
   if (transaction.status === 'CREATED') {
@@ -81,7 +81,7 @@ export function awaitExecution(world: World, quote: Quote): void {
   });
 }
 
-/** Executes a quote that is PENDING: takes the money and starts its plan. */
+/** Executes a PENDING quote: takes the money and starts the transaction's plan. */
 export function executeQuote(world: World, quote: Quote, nowMs: number): void {
   const { transaction } = quote;
   setQuoteStatus(quote, 'PROCESSING', nowMs);
@@ -135,7 +135,7 @@ function planOf({ scenario, type }: Transaction, usualMs: number, settleMs: numb
       return [{ status: 'FAILED', afterMs: isOutgoing ? untilSentMs : usualMs, failureReason, movement: 'return' }];
     }
     case 'refused':
-      throw new Error('BUG: a payment was planned that the call should have refused');
+      throw new Error('BUG: planned a payment that the call should have refused');
   }
 }
 
@@ -155,7 +155,7 @@ function follow(world: World, transaction: Transaction, steps: readonly Step[], 
   });
 }
 
-/** Abandons the transaction's plan for a status from outside it. */
+/** Drops the transaction's plan and sets a status that the plan does not contain. */
 function abandonPlan(world: World, transaction: Transaction, status: TransactionStatus, atMs: number): void {
   transaction.plan += 1;
   changeStatus(world, transaction, status, atMs);

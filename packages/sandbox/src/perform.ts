@@ -1,4 +1,4 @@
-/** Performs one call of one operation: it returns the key's stored answer, or runs the operation. */
+/** Performs one call: returns the key's stored answer, or runs the operation. */
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { Operation } from './operations.ts';
 import { readQuery } from './query.ts';

@@ -32,7 +32,7 @@ function decoded(text: string): string | null {
 
 const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:Z|([+-])(\d\d):(\d\d))$/i;
 
-/** Milliseconds since 1970 of an ISO 8601 date-time with its zone, fractions of a millisecond kept; null if it is none. */
+/** Milliseconds since 1970 of an ISO 8601 date-time and zone, with fractions of a millisecond; null for any other text. */
 export function instantOf(text: string): number | null {
   const match = DATE_TIME.exec(text);
   if (match === null) return null;
@@ -48,7 +48,7 @@ export function instantOf(text: string): number | null {
   const zoneMinutes = Number(match[10] ?? 0);
   const utc = new Date(0);
   utc.setUTCFullYear(year, month - 1, day);
-  // JavaScript carries a day that the month lacks into the next month; here it is an error.
+  // JavaScript turns February 30 into March 2; here it is an error.
   if (utc.getUTCMonth() !== month - 1 || utc.getUTCDate() !== day) return null;
   if (hour > 23 || minute > 59 || second > 59 || zoneHours > 23 || zoneMinutes > 59) return null;
   const zoneMs = (match[8] === '-' ? -1 : 1) * (zoneHours * 60 + zoneMinutes) * 60_000;

@@ -5,14 +5,14 @@ export class RateLimit {
   #filledAtMs = -Infinity;
   #perSecond = 0;
 
-  /** Milliseconds until a request may come, 0 if this one may pass. */
+  /** Milliseconds until a request is allowed; 0 if this one is. */
   waitMs(nowMs: number, perSecond: number | null): number {
     if (perSecond === null) return 0;
     if (perSecond !== this.#perSecond) {
       this.#perSecond = perSecond;
       this.#filledAtMs = -Infinity;
     }
-    // A bucket for less than one request a second must still hold one.
+    // Below one request a second the bucket must still hold one token.
     const capacity = Math.max(perSecond, 1);
     this.#tokens = Math.min(capacity, this.#tokens + ((nowMs - this.#filledAtMs) * perSecond) / 1000);
     this.#filledAtMs = nowMs;

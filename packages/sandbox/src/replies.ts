@@ -9,7 +9,7 @@ import {
 
 export interface Reply {
   status: number;
-  /** JSON text as sent, so that a stored answer is replayed byte by byte and is cheap to keep. */
+  /** JSON text as sent: a stored answer is replayed byte by byte, and is cheap to keep. */
   bodyText: string;
   headers?: Readonly<Record<string, string>>;
 }
@@ -26,7 +26,6 @@ export interface Problem {
   message: string;
 }
 
-/** Limit of problems in one answer. */
 const PROBLEMS_MAX = 20;
 
 export function jsonReply(status: number, body: object): Reply {

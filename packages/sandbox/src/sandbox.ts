@@ -51,7 +51,7 @@ export class Sandbox {
     return this.#rateLimit;
   }
 
-  /** Everything as at the start: state, books, counts, stored answers, fault rules and settings. */
+  /** Restores the initial state: books, counts, stored answers, fault rules and settings. */
   reset(): void {
     this.#world.scheduler.stop();
     this.#world = this.#newWorld();
@@ -69,7 +69,7 @@ export class Sandbox {
     for (const seed of this.#options.accounts) {
       if (!/^(Internal|External)Account:\S+$/.test(seed.id)) throw new Error(`${seed.id} is not an account id`);
       if (seed.currency !== undefined && !isCurrencyCode(seed.currency))
-        throw new Error(`${seed.currency} is no currency`);
+        throw new Error(`${seed.currency} is not a currency`);
       openAccount(world, seed, seed.currency === undefined ? DEFAULT_CURRENCY : currencyOf(seed.currency));
     }
     return world;

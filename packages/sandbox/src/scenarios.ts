@@ -24,7 +24,7 @@ export type Scenario =
   | { kind: 'times-out' }
   /** COMPLETED, and later REFUNDED: a return by the bank. */
   | { kind: 'refunded-later' }
-  /** Stays in each status for long, CREATED included. */
+  /** Stays long in each status, including CREATED. */
   | { kind: 'slow' };
 
 const SUCCEEDS: Scenario = { kind: 'succeeds' };
@@ -43,7 +43,7 @@ const SCENARIOS: ReadonlyMap<string, Scenario> = new Map<string, Scenario>([
   ]),
 ]);
 
-/** The scenario of the first name with one; names are account ids or UMA addresses. */
+/** The scenario of the first account id or UMA address that has one. */
 export function scenarioOf(...names: string[]): Scenario {
   for (const name of names) {
     const user = name.includes('@') && !name.includes(':') ? name.slice(0, name.indexOf('@')) : name;

@@ -3,7 +3,7 @@
  * run in the order of their instants, ties in the order of scheduling. Each gets the instant at which it was due, so that a
  * late timer does not change any date in the service.
  *
- * The code that makes it owns it; `stop` drops the remaining tasks.
+ * Its creator owns it; `stop` drops the remaining tasks.
  */
 import type { Clock } from './clock.ts';
 

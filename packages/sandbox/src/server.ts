@@ -1,6 +1,6 @@
 /**
- * HTTP: from a request to a call, in the stages path, credentials, method, body, rate limit, fault, operation. Any client
- * input gets a 4xx at worst; a 500 is a bug of the sandbox, and is printed.
+ * HTTP: turns a request into a call. Stages: path, credentials, method, body, rate limit, fault, operation. Bad input gets a
+ * 4xx; a 500 is a bug in the sandbox, and is printed.
  *
  * The server owns its connections; `close` ends them all.
  */
@@ -15,9 +15,9 @@ import { errorReply, type Reply } from './replies.ts';
 import type { Sandbox } from './sandbox.ts';
 import { writeReply } from './writing.ts';
 
-/** Far above the need of any request of the interface. */
+/** Far larger than any request of the interface. */
 const BODY_MAX_BYTES = 256 * 1024;
-/** After an answer to a body that is too large: how long the client may continue sending, so that it can read the answer. */
+/** After a body that is too large, the client may keep sending for this long, so that it can read the answer. */
 const DRAIN_MAX_MS = 1000;
 /** Longer than clients keep idle connections, so that the sandbox never closes one during a request. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
@@ -34,7 +34,7 @@ export function createSandboxServer(sandbox: Sandbox, log: ((line: string) => vo
       } catch (error) {
         console.error('BUG in the sandbox:', error);
         if (!response.headersSent)
-          writeReply(response, errorReply(500, 'INTERNAL_ERROR', 'a bug of the sandbox; see its output'));
+          writeReply(response, errorReply(500, 'INTERNAL_ERROR', 'a bug in the sandbox; see its output'));
         else request.socket.destroy();
       }
     });

@@ -68,9 +68,7 @@ export async function startSandbox(options: SandboxStartOptions = {}): Promise<R
     stop() {
       stopped ??= new Promise((resolve) => {
         sandbox.stop();
-        server.close(() => {
-          resolve();
-        });
+        server.close(() => resolve());
         server.closeAllConnections();
       });
       return stopped;

@@ -1,6 +1,6 @@
 /**
- * The sandbox's state: accounts, quotes, transactions, lookups. One world lives from a start or reset to the next. It owns
- * its scheduler, and work left over from an old world does not touch the new one.
+ * The sandbox's state: accounts, quotes, transactions, lookups. Each start or reset creates a world. It owns its scheduler, so
+ * work left over from an old world does not touch the new one.
  */
 import { Books } from './books.ts';
 import type { Clock } from './clock.ts';
@@ -34,7 +34,7 @@ interface Money {
   currency: Currency;
 }
 
-/** A status, and since when. */
+/** A status and when it began. */
 export interface StatusChange<Status> {
   status: Status;
   /** Milliseconds since 1970. */
@@ -160,7 +160,7 @@ export function openAccount(world: World, seed: AccountSeed, currency: Currency)
   return account;
 }
 
-/** Books the difference between the account and the source of all balances. */
+/** Books an amount from the source of all starting balances to the account. */
 export function postStartingBalance(world: World, account: Account, amount: bigint): void {
   world.books.post(`the starting balance of ${account.id}`, [
     { account: 'starting-balances', currency: account.currency.code, amount: -amount },

@@ -60,7 +60,7 @@ export const umaAddress = z
 
 export const currencyCode = z.string().refine(isCurrencyCode, 'must be the code of a currency of this service');
 
-/** An object of strings. The check for an object is our own: a JSON number is an object to the parser. */
+/** Not z.record: to zod a raw JSON number is an object. */
 export const stringMap = z
   .custom<Record<string, string>>(
     (value) => isJsonObject(value) && Object.values(value).every((member) => typeof member === 'string'),

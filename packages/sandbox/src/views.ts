@@ -4,8 +4,7 @@ import { VARIABLE_FEE_RATE, type Price } from './rates.ts';
 import { currencyOfParty, type Party, type Quote, type Transaction } from './state.ts';
 
 export function quoteView(quote: Quote): object {
-  const { price, transaction } = quote;
-  const { paymentInstructions } = quote;
+  const { paymentInstructions, price, transaction } = quote;
   return {
     id: quote.id,
     status: quote.status,

@@ -38,7 +38,7 @@ const PURPOSES = [
   'OTHER',
 ] as const;
 
-/** Receiving currencies for which the sandbox simulates a country that requires the purpose. */
+/** Receiving currencies of countries that require the purpose, as the sandbox simulates them. */
 const CURRENCIES_WITH_PURPOSE = ['INR'];
 
 const BODY = z.strictObject({
@@ -81,8 +81,8 @@ export function createQuote(world: World, body: unknown): Outcome {
 
   const { price } = pricing;
   const executesNow = request.immediatelyExecute === true;
-  const shortOf: Reply | null = executesNow ? insufficientBalance(world, source, price.totalSendingAmount) : null;
-  if (shortOf !== null) return unchanged(shortOf);
+  const insufficient: Reply | null = executesNow ? insufficientBalance(world, source, price.totalSendingAmount) : null;
+  if (insufficient !== null) return unchanged(insufficient);
   const nowMs = world.clock.nowMs();
   const quoteId = world.identifiers.next('Quote', nowMs);
   const transaction = addTransaction(
@@ -136,7 +136,7 @@ function problemsOf(world: World, request: Request, source: Account, destination
   const { lookupId: lookup, senderCustomerInfo, purposeOfPayment } = request;
   const toUma = destination.kind === 'UMA_ADDRESS';
   if (destination.kind === 'ACCOUNT' && destination.account.id === source.id) {
-    problems.push({ path: 'destination.accountId', message: 'must be another account than the source' });
+    problems.push({ path: 'destination.accountId', message: 'must not be the source account' });
   }
   if (toUma && lookup === undefined) problems.push({ path: 'lookupId', message: 'is required for a UMA destination' });
   if (!toUma && senderCustomerInfo !== undefined) {

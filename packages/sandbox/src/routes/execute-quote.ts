@@ -1,4 +1,4 @@
-/** POST /quotes/{quoteId}/execute: one-shot; the second try, or one after the expiry, is a conflict. */
+/** POST /quotes/{quoteId}/execute: works once. A second try, or one after expiry, is a conflict. */
 import { isJsonObject } from 'payment-processor-contract/lossless-json';
 import { executeQuote } from '../payments.ts';
 import { errorReply, invalidInput, jsonReply, unchanged, type Outcome, type Reply } from '../replies.ts';
@@ -20,7 +20,7 @@ export function executeQuoteById(world: World, quoteId: string, body: unknown): 
   return { reply: jsonReply(200, quoteView(quote)), effect: { transactionId: quote.transaction.id } };
 }
 
-/** The answer if an internal account holds less than the amount to send; null if it is enough. */
+/** The refusal if an internal account holds less than the amount to send, else null. */
 export function insufficientBalance(world: World, account: Account, amount: bigint): Reply | null {
   if (!isInternal(account) || world.books.balanceOf(account.id, account.currency.code) >= amount) return null;
   return errorReply(400, 'INSUFFICIENT_BALANCE', 'the source account holds less than the amount to be sent');

@@ -11,7 +11,7 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
   type: ['INCOMING', 'OUTGOING'],
   sortOrder: ['asc', 'desc'],
 };
-/** Filters other than the dates: the values by which a transaction is found. */
+/** Filters except the dates, each with the values of a transaction that it matches. */
 const FILTERS: Readonly<Record<string, (transaction: Transaction) => readonly string[]>> = {
   customerId: ({ customerId }) => [customerId],
   platformCustomerId: ({ platformCustomerId }) => [platformCustomerId],
@@ -19,7 +19,7 @@ const FILTERS: Readonly<Record<string, (transaction: Transaction) => readonly st
   receiverAccountIdentifier: ({ receiverIdentifiers }) => receiverIdentifiers,
   status: ({ status }) => [status],
   type: ({ type }) => [type],
-  // A transaction without visible reconciliation instructions is not found by their content.
+  // While a transaction is CREATED, its reference is not shown, so it is not found by it.
   reference: ({ reference, status }) => (status === 'CREATED' ? [] : [reference]),
 };
 const PARAMETERS = [...Object.keys(FILTERS), 'startDate', 'endDate', 'limit', 'cursor', 'sortOrder'];
@@ -116,7 +116,7 @@ function predicateOf(parameters: Parameters): ((transaction: Transaction) => boo
   return tests.length === 0 ? null : (transaction) => tests.every((test) => test(transaction));
 }
 
-/** The binding of a cursor: every parameter except the page's own, in a fixed order. */
+/** What a cursor is bound to: every parameter except `limit` and `cursor`, in a fixed order. */
 function filtersText(parameters: ReadonlyMap<string, string>): string {
   const filters = { ...Object.fromEntries(parameters), sortOrder: parameters.get('sortOrder') ?? 'desc' };
   return JSON.stringify(

@@ -1,5 +1,5 @@
 /**
- * POST /sandbox/uma/receive: an incoming UMA payment. It waits for approval for a while, and can be rejected in that time.
+ * POST /sandbox/uma/receive: an incoming UMA payment. It first waits for approval, and can be rejected meanwhile.
  */
 import { z } from 'zod';
 import { currencyOf } from '../currencies.ts';
