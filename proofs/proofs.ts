@@ -3,7 +3,7 @@
  * 0 when every one held, 1 when one fell.
  */
 import { BATCH_USAGE, chosenParts, logFolder, readBatchWords, runParts, tableOf, type Part } from '../dev/batch.ts';
-import { EXIT_CODE_FAILED, readWords } from 'payment-processor-local-kafka/command-line';
+import { EXIT_CODE_FAILED, parseArguments } from 'payment-processor-local-kafka/command-line';
 
 const MINUTES = 20;
 const SEEDS = 1_000_000;
@@ -67,7 +67,7 @@ function partsOf(minutes: number, seed: number): Part[] {
   ];
 }
 
-const options = readWords(USAGE, (words) => {
+const options = parseArguments(USAGE, (words) => {
   const read = readBatchWords(words, ['minutes', 'seed']);
   if (read === null) return null;
   const { minutes = MINUTES, seed = 1 + (Date.now() % SEEDS) } = read.numbers;

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs, styleText } from 'node:util';
 import { z } from 'zod';
-import { EXIT_CODE_FAILED, readWords, stopSignal } from 'payment-processor-local-kafka/command-line';
+import { EXIT_CODE_FAILED, parseArguments, stopSignal } from 'payment-processor-local-kafka/command-line';
 import { EngineError } from 'payment-processor-local-kafka/errors';
 import { FAULT_RULE } from 'payment-processor-sandbox/faults';
 import { eventChecks, overallChecks, type Check } from './checks.ts';
@@ -119,7 +119,7 @@ Publish with, for example:
 npm run cli -- publish transfer-in --key my-key-1 --value '${EXAMPLE_VALUE}'
 npm run cli -- results
 
-Ctrl-C ends all of it.`);
+Ctrl-C stops everything.`);
   const ended = processor.ended.then((code) => console.log(`The processor ended, with code ${code}.`));
   await Promise.race([interrupted, ended]);
 }
@@ -149,4 +149,4 @@ function jsonOf(text: string): unknown {
 }
 
 // An interrupted stage may hold sockets; what it started ends with this process.
-process.exit(await runDemo(readWords(USAGE, parseWords)));
+process.exit(await runDemo(parseArguments(USAGE, parseWords)));

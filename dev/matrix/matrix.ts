@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { BATCH_USAGE, chosenParts, logFolder, readBatchWords, runParts, tableOf, type PartEnd } from '../batch.ts';
-import { EXIT_CODE_FAILED, readWords } from 'payment-processor-local-kafka/command-line';
+import { EXIT_CODE_FAILED, parseArguments } from 'payment-processor-local-kafka/command-line';
 import { installTool, toolPath } from '../operations/install-tools.ts';
 import { OPERATIONS_TOOLS } from '../operations/tool-pins.ts';
 import { MATRIX_ROWS, type MatrixRow } from './rows.ts';
@@ -50,7 +50,7 @@ async function judged(end: PartEnd, folder: string): Promise<RowEnd> {
   return { ...end, verdict: 'fell', reason: 'no test passed', passed, failed };
 }
 
-const options = readWords(USAGE, (words) => {
+const options = parseArguments(USAGE, (words) => {
   const read = readBatchWords(words, []);
   return read === null ? null : { ...read, rows: chosenParts(MATRIX_ROWS, read.only) };
 });

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startEngine } from 'payment-processor-local-kafka/start';
-import { readWords } from 'payment-processor-local-kafka/command-line';
+import { parseArguments } from 'payment-processor-local-kafka/command-line';
 import { isCommandType } from 'payment-processor-contract/commands';
 import { Endings } from '../gameday/endings.ts';
 import { CHAOS_TYPES, type ChaosType } from './chaos-commands.ts';
@@ -92,7 +92,7 @@ function durationMsOf(name: string, text: string | undefined): number | undefine
   throw new Error(`--${name} ${text} is not a time such as 30s or 2m`);
 }
 
-const options = readWords(USAGE, (words) => {
+const options = parseArguments(USAGE, (words) => {
   const read = parse(words);
   return read.isHelp ? null : read;
 });

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { availableParallelism } from 'node:os';
-import { readWords } from 'payment-processor-local-kafka/command-line';
+import { parseArguments } from 'payment-processor-local-kafka/command-line';
 import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import { runApart, type Task } from './history-process.ts';
 import { applyChange, changeOf, MUTATIONS } from './mutations.ts';
@@ -45,7 +45,7 @@ const OPTIONS = {
   changes: { type: 'string', default: '200' },
   help: { type: 'boolean', default: false },
 } as const;
-const values = readWords(USAGE, (args) => {
+const values = parseArguments(USAGE, (args) => {
   const { values: given } = parseArgs({ args, options: OPTIONS });
   return given.help ? null : given;
 });

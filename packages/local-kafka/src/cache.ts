@@ -2,9 +2,9 @@
  * The cache of downloads, outside the checkout: one folder per pin, complete or absent.
  *
  * Stages of an installation: look for the complete folder -> lock -> look again -> download into a private folder -> write
- * the completion marker -> rename. The rename makes it safe. The lock only avoids a second download, and two Mavens in one
- * local repository. So a dead holder's lock may be broken, and two holders at once (as in two containers that share a cache)
- * do no harm.
+ * the completion marker -> rename. The rename makes it safe; the lock only avoids a second download, and two Mavens in one
+ * local repository. So breaking a dead holder's lock is safe, and so are two holders at once, as in two containers that share a
+ * cache.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -17,11 +17,11 @@ import type { MavenPin } from './pins.ts';
 
 const MARKER = 'complete.json';
 
-/** A download over a slow line (155 MB at 2 Mbit/s takes ten minutes), plus the one it waits for. */
+/** Time for two downloads over a slow line, ours and the one we wait for: 155 MB at 2 Mbit/s takes ten minutes. */
 const LOCK_WAIT_MS_MAX = 30 * 60_000;
 const LOCK_POLL_MS = 200;
 
-/** After this time no download is still running. */
+/** No download runs this long. */
 const LEFTOVER_AGE_MS_MIN = 2 * 60 * 60_000;
 
 /** A lock file without a process id was just created, or its writer died at that moment. */
@@ -67,7 +67,7 @@ async function downloadTo(folder: string, pin: MavenPin, onProgress: (line: stri
     await download(pin, unfinished, `${folder}.maven.log`, onProgress);
     await writeFile(join(unfinished, MARKER), `${JSON.stringify({ coordinates: pin.coordinates }, null, 2)}\n`);
     await rename(unfinished, folder).catch(async (error: unknown) => {
-      // Another process was quicker; its folder has the same content.
+      // Another process was first; its folder has the same content.
       if (!(await isComplete(folder))) throw error;
     });
   } finally {
@@ -79,7 +79,7 @@ function unfinishedPrefix(folder: string): string {
   return `${folder}.download-`;
 }
 
-/** Removes leftovers: downloads of dead processes, and a folder that someone partly emptied. */
+/** Removes downloads of dead processes, and a folder that someone partly emptied. */
 async function removeLeftovers(cache: string, folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   const prefix = basename(unfinishedPrefix(folder));

@@ -1,6 +1,6 @@
 /**
- * A server's classes, parsed once and kept beside its jars. A broker's start then takes 1.8 s of CPU time instead of 2.9, the
- * registry's 2.2 s instead of 3.8. A JVM ignores an archive of another version or other jars, and starts without it.
+ * A server's classes, parsed once and kept beside its jars. A broker then starts in 1.8 s of CPU time instead of 2.9, the
+ * registry in 2.2 s instead of 3.8. A JVM ignores an archive of another version or of other jars.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
@@ -33,7 +33,7 @@ export async function makeClassArchive(
     await started.end(WRITTEN_MS_MAX);
     await rename(unfinished, archive);
   } catch {
-    // The JVM ignores an empty archive, and it stops later starts from trying again.
+    // An empty archive, which the JVM ignores, keeps later starts from trying again.
     await writeFile(archive, '').catch(() => undefined);
   } finally {
     for (const path of [directory, unfinished]) await rm(path, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** Shared by programs that developers start by hand: how they parse their arguments and end. */
+/** How programs that developers start by hand parse their arguments and end. */
 
 export const EXIT_CODE_FAILED = 1;
 const EXIT_CODE_USAGE = 2;
@@ -8,7 +8,10 @@ const EXIT_CODE_USAGE = 2;
  * @param parse gets the arguments without a leading `--`, which some package managers pass on;
  *   it returns null for help, and throws on wrong arguments
  */
-export function readWords<Options extends object>(usage: string, parse: (words: string[]) => Options | null): Options {
+export function parseArguments<Options extends object>(
+  usage: string,
+  parse: (words: string[]) => Options | null,
+): Options {
   const words = process.argv.slice(2);
   try {
     const options = parse(words[0] === '--' ? words.slice(1) : words);

@@ -14,15 +14,15 @@ import { logTail, startProcess, type SupervisedProcess } from './supervised-proc
 /** Formatting takes one JVM start: several seconds on a loaded machine. */
 const FORMAT_MS_MAX = 60_000;
 
-/** As in a production cluster; more brokers only spread partitions. */
+/** As in production: more brokers only spread the partitions. */
 const REPLICATION_FACTOR_MAX = 3;
 
 /** The first use of an internal topic creates all its partitions; the default of 50 makes that slow. */
 const INTERNAL_TOPIC_PARTITIONS = 8;
 
 /**
- * How long a dead broker stays registered: failover and its own restart wait for this. The default is 9 s; a starved machine
- * must not lose a live broker.
+ * How long a dead broker stays registered; failover and its restart wait for this. The default is 9 s. Long enough that a
+ * starved machine does not lose a live broker.
  */
 const BROKER_SESSION_TIMEOUT_MS = 4_000;
 const BROKER_HEARTBEAT_INTERVAL_MS = 500;
@@ -85,7 +85,7 @@ function brokerProperties(
     'transaction.state.log.replication.factor': replicationFactor,
     'transaction.state.log.min.isr': minInsyncReplicas,
     'transaction.state.log.num.partitions': INTERNAL_TOPIC_PARTITIONS,
-    // Test groups should not wait for members that never come.
+    // Test groups must not wait for members that never come.
     'group.initial.rebalance.delay.ms': 0,
     // Tests of lost members need short sessions.
     'group.min.session.timeout.ms': 1000,

@@ -1,6 +1,6 @@
 /** `npm run local`: Kafka, the schema registry and the payment service's sandbox on this machine, until Ctrl-C. */
 import { parseArgs } from 'node:util';
-import { EXIT_CODE_FAILED, readWords, stopSignal } from './command-line.ts';
+import { EXIT_CODE_FAILED, parseArguments, stopSignal } from './command-line.ts';
 import { startSandbox } from 'payment-processor-sandbox/start';
 import { EngineError } from './errors.ts';
 import { PORT_MAX, requireFree } from './ports.ts';
@@ -12,7 +12,7 @@ const STOP_MS_MAX = 30_000;
 const USAGE = `Usage: npm run local -- [options]
 
 Runs Kafka, a schema registry and the sandbox of the payment service on this machine until Ctrl-C.
-Nothing is kept: every start begins with empty topics, schemas and accounts.
+Nothing is kept: every start begins without topics, schemas or accounts.
 
   --brokers N         Kafka brokers, 1 (default) to ${BROKERS_MAX}; with 3: replication factor 3, min.insync.replicas 2
   --kafka-port P      port of the first broker, the others take the following ones (default: free ones)
@@ -61,13 +61,13 @@ function wholeNumber<Name extends string>(
 }
 
 async function runLocal({ sandboxPort, ...engineOptions }: LocalOptions): Promise<void> {
-  const say = (line: string): void => console.log(line);
+  const print = (line: string): void => console.log(line);
   if (sandboxPort !== undefined) await requireFree(sandboxPort, 'the sandbox');
   const sandbox = await startSandbox(sandboxPort === undefined ? {} : { port: sandboxPort });
-  const engine = await startEngine({ ...engineOptions, onProgress: say });
-  // Before the message that mentions Ctrl-C: the user may press it at once.
+  const engine = await startEngine({ ...engineOptions, onProgress: print });
+  // Listen before the message mentions Ctrl-C: the user may press it at once.
   const stopped = stopSignal();
-  say(`
+  print(`
 Kafka, the schema registry and the sandbox are running. Settings to use in another terminal:
 
 export KAFKA_BROKERS=${engine.brokers.join(',')}
@@ -84,14 +84,14 @@ npm run cli -- schemas register
 
 and start the processor with: npm start
 
-Ctrl-C ends all of it.`);
+Ctrl-C stops everything.`);
   await stopped;
   setTimeout(() => process.exit(EXIT_CODE_FAILED), STOP_MS_MAX).unref();
   await Promise.all([engine.stop(), sandbox.stop()]);
-  say('Stopped.');
+  print('Stopped.');
 }
 
-const options = readWords(USAGE, parseWords);
+const options = parseArguments(USAGE, parseWords);
 try {
   await runLocal(options);
 } catch (error) {

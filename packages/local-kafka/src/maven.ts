@@ -38,7 +38,7 @@ export async function download(
       return;
     }
     case 'archive': {
-      // The plugin only copies: when unpacking it would cut long file names.
+      // The plugin only copies, because it truncates long file names when it unpacks.
       const archives = join(folder, 'archive');
       await mkdir(archives);
       for (const coordinate of pin.coordinates) {

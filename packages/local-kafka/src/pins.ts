@@ -1,4 +1,4 @@
-/** The one table of what the engine runs: Maven coordinates and versions. */
+/** Everything that the engine runs, with its Maven coordinates and versions. */
 import { EngineError } from './errors.ts';
 
 export interface MavenPin {
@@ -44,7 +44,7 @@ export function kafkaPin(): MavenPin {
   };
 }
 
-/** Kafka's own command line tools, to which the lag proof compares. */
+/** Kafka's own command line tools; the lag proof compares with them. */
 export const KAFKA_TOOLS_PIN: MavenPin = {
   kind: 'jars',
   title: "Apache Kafka's tools 4.3.1",
@@ -98,9 +98,9 @@ export function registryPin(): ApicurioPin | null {
   return REGISTRY_PINS[chosen('ENGINE_REGISTRY', REGISTRY_NAMES, 'apicurio-3.0.9')];
 }
 
-function chosen<Name extends string>(setting: string, names: readonly Name[], usual: Name): Name {
+function chosen<Name extends string>(setting: string, names: readonly Name[], fallback: Name): Name {
   const given = process.env[setting] ?? '';
-  if (given === '') return usual;
+  if (given === '') return fallback;
   const found = names.find((name) => name === given);
   if (found !== undefined) return found;
   throw new EngineError(

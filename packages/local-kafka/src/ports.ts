@@ -14,7 +14,7 @@ const FREE_PORT_ATTEMPTS_MAX = 200;
 
 export const PORT_MAX = 65_535;
 
-/** Ports that this process has given out, bound or about to be. */
+/** Ports that this process has given out, so that none is given out twice before it is bound. */
 const handedOut = new Set<number>();
 
 /** @throws {EngineError} PORT_TAKEN if no free port is found in many tries */

@@ -31,9 +31,9 @@ export async function installRegistry(java: string, onProgress: (line: string) =
   const pin = registryPin();
   if (pin === null) return srfake();
   const folder = await installed(pin, onProgress);
-  const written = async (directory: string, flag: string): Promise<Server> =>
+  const archivedRegistry = async (directory: string, flag: string): Promise<Server> =>
     apicurio(java, pin, folder, [flag]).server(directory, await freePort());
-  await makeClassArchive(folder, written, onProgress);
+  await makeClassArchive(folder, archivedRegistry, onProgress);
   return apicurio(java, pin, folder, archiveFlags(folder));
 }
 

@@ -3,8 +3,8 @@
  *
  * Stages: check tools and options -> fill the cache -> choose ports -> start all processes at once -> all ready -> stopped.
  * If a stage fails, all processes end, and the directory stays for its logs. The engine owns its processes, and its directory
- * unless the caller gave one. However this process dies, the engine's processes die too (see supervised-process.ts); its own
- * directory then stays in the temporary folder.
+ * unless the caller gave one. However this process dies, the engine's processes die too (supervised-process.ts); the engine's
+ * own directory then stays in the temporary folder.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ import { findJava } from './tools.ts';
 /** Five brokers take 2 GB; nothing here needs more than three. */
 export const BROKERS_MAX = 5;
 
-/** A controlled shutdown first hands over leaderships. A broker that cannot, because the others are gone, is killed. */
+/** Time for a broker to hand over its leaderships. If the others are gone it cannot, and is killed. */
 const STOP_MS_MAX = 15_000;
 
 export interface EngineOptions {

@@ -40,7 +40,7 @@ export interface SupervisedProcess {
   hasEnded(): boolean;
   /** Does nothing if the program has ended. */
   signal(name: NodeJS.Signals): void;
-  /** SIGTERM, after graceMs SIGKILL; with graceMs 0 SIGKILL at once. Resolves when the program is gone; a paused one is woken. */
+  /** Wakes it if paused, then SIGTERM, and SIGKILL after graceMs; 0: SIGKILL at once. Resolves once the program is gone. */
   end(graceMs: number): Promise<void>;
   /** SIGKILL to it and to its descendants, which may have outlived it. */
   killAll(): Promise<void>;
@@ -56,19 +56,19 @@ export async function startProcess(command: ProcessCommand): Promise<SupervisedP
   });
   // We write nothing, so a broken pipe only shows that the supervisor has ended, which 'exit' reports too.
   supervisor.stdin.on('error', () => undefined);
-  let endedFlag = false;
+  let hasEnded = false;
   const ended = new Promise<number>((resolve) => {
     supervisor.once('exit', (code) => {
-      endedFlag = true;
+      hasEnded = true;
       resolve(code ?? -1);
     });
     supervisor.once('error', () => {
-      endedFlag = true;
+      hasEnded = true;
       resolve(-1);
     });
   });
   const lines = createInterface({ input: supervisor.stdout });
-  // Only the end of the output, not the exit, shows that no line will come: a program may exit before its line is read.
+  // Wait for the end of the output, not for the exit: a program may exit before its line is read.
   const firstLine = await Promise.race([
     once(lines, 'line').then(([line]) => Number(line)),
     once(lines, 'close').then(() => Number.NaN),
@@ -80,7 +80,7 @@ export async function startProcess(command: ProcessCommand): Promise<SupervisedP
   const pid = firstLine;
 
   const signal = (name: NodeJS.Signals): void => {
-    if (endedFlag) return;
+    if (hasEnded) return;
     try {
       process.kill(pid, name);
     } catch (error) {
@@ -94,7 +94,7 @@ export async function startProcess(command: ProcessCommand): Promise<SupervisedP
     pid,
     logFile: command.logFile,
     ended,
-    hasEnded: () => endedFlag,
+    hasEnded: () => hasEnded,
     signal,
     async end(graceMs) {
       if (graceMs > 0) {
