@@ -65,7 +65,7 @@ export async function checkTransaction(api: Lists, transactionId: string, entry:
       : [`transaction ${transactionId} is a different payment from the one asked for: ${differing.join('; ')}`]),
     ...(isAlike || differing.length > 0
       ? []
-      : [`nothing of transaction ${transactionId} can be compared with the command`]),
+      : [`no field of transaction ${transactionId} can be compared with the command`]),
     ...others.doubts,
   ];
   const notes = [
@@ -146,7 +146,7 @@ async function otherMatches(
     limit: PAGE_LIMIT,
   };
   const notKnown = (reason: string): Others => {
-    return { doubts: [`whether other transactions fit the command is not known (${reason})`], notes: [] };
+    return { doubts: [`it is not known whether other transactions fit the command (${reason})`], notes: [] };
   };
   const seen = new Set([id]);
   const fitting: Transaction[] = [];

@@ -1,12 +1,9 @@
 /** Turns a library's error into a sentence: what failed, where, and the remedy. */
 import { PaymentClientError } from 'payment-processor-client/internal/client-error';
-import { failureInWords, kafkaFailure, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
+import { causesOf, failureInWords, kafkaFailure, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { PublishError } from 'payment-processor-client/internal/kafka/record-publisher';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { CliFailure } from './exit-codes.ts';
-
-/** Depth limit: a chain of causes could be a ring. */
-const CAUSES_MAX = 10;
 
 /**
  * @returns the failure to show
@@ -26,7 +23,7 @@ export function failureOf(error: unknown): CliFailure {
     return new CliFailure('failed', `${error.message}; ${kafkaMessage(error, error)}`);
   }
   if (error instanceof PublishError || error instanceof RegistryError) return new CliFailure('failed', error.message);
-  const kafkaError = causesOf(error).find((cause) => cause.name.startsWith('KafkaJS'));
+  const kafkaError = [...causesOf(error)].find((cause) => cause.name.startsWith('KafkaJS'));
   if (kafkaError !== undefined) return new CliFailure('failed', kafkaMessage(error, kafkaError));
   if (error instanceof Error && !(error instanceof TypeError) && !(error instanceof ReferenceError)) {
     return new CliFailure('failed', error.message);
@@ -46,16 +43,6 @@ export async function oncePublished<Value>(published: string, awaited: Promise<V
     if (error instanceof CliFailure) throw error;
     throw new CliFailure('noResult', `${published}, but its outcome cannot be read: ${failureOf(error).message}`);
   }
-}
-
-function causesOf(error: unknown): Error[] {
-  const causes: Error[] = [];
-  let current: unknown = error;
-  while (current instanceof Error && causes.length < CAUSES_MAX) {
-    causes.push(current);
-    current = current.cause;
-  }
-  return causes;
 }
 
 function kafkaMessage(error: unknown, kafkaError: Error): string {

@@ -86,13 +86,17 @@ export function ownersInWords(transactionId: string, key: string, { cuts, keys, 
   const others = keys.filter((other) => other !== key);
   const what = `transaction ${transactionId}`;
   const doubts = [
-    ...(others.length === 0 ? [] : [`${what} is another command's already: ${others.join(', ')} (${look(others)})`]),
+    ...(others.length === 0
+      ? []
+      : [`${what} already belongs to another command: ${others.join(', ')} (${look(others)})`]),
     ...(rivals.length === 0
       ? []
       : [
-          `${what} may be that of another command, whose outcome is not known: ${rivals.map(stateOf).join('; ')} (${look(rivals.map((rival) => rival.key))})`,
+          `${what} may belong to another command, whose outcome is not known: ${rivals.map(stateOf).join('; ')} (${look(rivals.map((rival) => rival.key))})`,
         ]),
-    ...(cuts.length === 0 ? [] : [`whether ${what} is another command's is not known (not read: ${cuts.join('; ')})`]),
+    ...(cuts.length === 0
+      ? []
+      : [`it is not known whether ${what} belongs to another command (not read: ${cuts.join('; ')})`]),
   ];
   return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes: [] };
 }

@@ -63,7 +63,7 @@ describe('the transaction of a transfer-in', () => {
     ];
     const { doubt, notes } = await saidOf(lost('transfer-in'), serviceOf([aTransaction(WHOLE), ...others]));
     expect(doubt).toBeNull();
-    expect(notes).toMatch(/as the command says it: source, destination, received amount$/m);
+    expect(notes).toMatch(/agrees with the command in: source, destination, received amount$/m);
     expect(notes).toMatch(/of its customer from the time of the command's calls: 1; 0 of them fit/);
   });
 
@@ -75,7 +75,7 @@ describe('the transaction of a transfer-in', () => {
       warnings,
     });
     const { doubt } = await saidOf(lost('transfer-in'), { ...service, listTransactions });
-    expect(doubt).toMatch(/^whether other transactions fit the command is not known \(.*data\[1\] has no id/);
+    expect(doubt).toMatch(/^it is not known whether other transactions fit the command \(.*data\[1\] has no id/);
   });
 
   test('of a call that was turned away, not by the service for certain, is no other payment', async () => {
@@ -108,13 +108,13 @@ describe('the transaction of a transfer-in', () => {
   test('that shows nothing to compare is in doubt, and what fits instead is named', async () => {
     const bare = aTransaction({ id: 'Transaction:5', createdAt: CREATED });
     const { doubt, notes } = await saidOf(lost('transfer-in'), serviceOf([bare]));
-    expect(doubt).toBe('nothing of transaction Transaction:5 can be compared with the command');
+    expect(doubt).toBe('no field of transaction Transaction:5 can be compared with the command');
     expect(notes).toMatch(/not compared: source \(the service does not say it\), destination .*, received amount/);
     const instead = await saidOf(
       lost('transfer-in'),
       serviceOf([bare, aTransaction({ ...WHOLE, id: 'Transaction:6' })]),
     );
-    expect(instead.doubt).toMatch(/nothing of.*; other transactions fit the command: Transaction:6/);
+    expect(instead.doubt).toMatch(/no field of.*; other transactions fit the command: Transaction:6/);
   });
 
   test('that shows a part only: what could not be compared is said, and for whose want', async () => {
@@ -126,7 +126,7 @@ describe('the transaction of a transfer-in', () => {
     const fieldsJson = entryAt('transfer-in').fieldsJson?.replace('"amount":5,', '') ?? null;
     const { doubt, notes } = await saidOf(lost('transfer-in', { fieldsJson }), serviceOf([part]));
     expect(doubt).toBeNull();
-    expect(notes).toMatch(/as the command says it: destination$/m);
+    expect(notes).toMatch(/agrees with the command in: destination$/m);
     expect(notes).toMatch(/source \(the service does not say it\), received amount \(the command does not say it\)/);
   });
 
@@ -170,7 +170,7 @@ describe('the transaction of a transfer-in', () => {
       serviceSays: null,
     } as const;
     const cases: [ReturnType<typeof broken>, RegExp][] = [
-      [broken(() => ({ kind: 'failed', ...failed })), /not known \(HTTP 503\)/],
+      [broken(() => ({ kind: 'failed', ...failed })), /fit the command \(HTTP 503\)/],
       [broken((page) => ({ ...page, hasMore: true, nextCursor: null }) as ListReading), /no cursor/],
       [broken((page, asked) => ({ ...page, hasMore: true, nextCursor: `${asked}` }) as ListReading), /more than 10000/],
     ];
@@ -186,7 +186,7 @@ describe('the transaction of another command', () => {
       const service = serviceOf([twin, aTransaction({ id: 'Transaction:1', status: 'REJECTED' })]);
       const { doubt, notes } = await saidOf(lost(type), service, 'Transaction:1');
       expect(doubt).toBeNull();
-      expect(notes).toMatch(/as the command says it: id, status$/m);
+      expect(notes).toMatch(/agrees with the command in: id, status$/m);
       expect(notes).not.toContain('other transactions');
     }
   });
@@ -196,7 +196,7 @@ describe('the transaction of another command', () => {
     const shown = aTransaction({ id: 'Transaction:5', status: 'SENT', otherFieldsJson: '{"quoteId":"Quote:1"}' });
     expect((await saidOf(entry, serviceOf([shown]))).doubt).toBeNull();
     const unnamed = aTransaction({ id: 'Transaction:5', status: 'SENT' });
-    expect((await saidOf(entry, serviceOf([unnamed]))).doubt).toMatch(/nothing of/);
+    expect((await saidOf(entry, serviceOf([unnamed]))).doubt).toMatch(/no field of/);
   });
 
   test.each([
@@ -242,7 +242,7 @@ describe('the transaction of another command', () => {
         },
       });
     const { notes } = await saidOf(entry, serviceOf([paid('$a@b.c')]));
-    expect(notes).toMatch(/says it: source, destination\nnot compared: received amount \(the command/);
+    expect(notes).toMatch(/in: source, destination\nnot compared: received amount \(the command/);
     expect((await saidOf(entry, serviceOf([paid('$d@e.f')]))).doubt).toMatch(/destination is \$d@e.f/);
   });
 });
@@ -298,26 +298,26 @@ describe('whose a transaction is', () => {
   test('is in doubt where the result or entry of another command names it', () => {
     expect(doubtOf({})).toBeNull();
     expect(doubtOf({ keys: ['mine', 'theirs'] })).toBe(
-      "transaction Transaction:5 is another command's already: theirs (`show theirs`)",
+      'transaction Transaction:5 already belongs to another command: theirs (`show theirs`)',
     );
   });
 
   test('is in doubt where not all was read that may name it', () => {
     expect(doubtOf({ cuts: ['lane 3'] })).toBe(
-      "whether transaction Transaction:5 is another command's is not known (not read: lane 3)",
+      'it is not known whether transaction Transaction:5 belongs to another command (not read: lane 3)',
     );
   });
 
   test('is in doubt where results of the time of its calls may be gone', () => {
     expect(goneText(SENT_MS, SENT_MS + 29 * DAY_MS)).toEqual([]);
     expect(doubtOf({ cuts: goneText(SENT_MS, SENT_MS + 30 * DAY_MS) })).toMatch(
-      /is not known \(not read: results of 2026-01-31T12:00:00.000Z: they are kept for 30 days/,
+      /belongs to another command \(not read: results of 2026-01-31T12:00:00.000Z: they are kept for 30 days/,
     );
   });
 
   test('is in doubt where another command may have made it, of which nobody knows yet', () => {
     expect(doubtOf({ rivals: [theirs] })).toBe(
-      'transaction Transaction:5 may be that of another command, whose outcome is not known: theirs, UNKNOWN (`show theirs`)',
+      'transaction Transaction:5 may belong to another command, whose outcome is not known: theirs, UNKNOWN (`show theirs`)',
     );
   });
 

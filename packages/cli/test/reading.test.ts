@@ -210,7 +210,7 @@ describe('transactions list', () => {
       expect(Object.fromEntries(asked)).toEqual(filters);
       const endless = await list('--all');
       expect(endless.code).toBe(1);
-      expect(endless.stderr).toContain('the service gave the cursor again a second time');
+      expect(endless.stderr).toContain('the service gave the cursor again twice');
       expect(endless.stdout.match(/Transaction:1/g)).toHaveLength(2);
       const refused = await list('--status', 'NO_SUCH');
       expect(refused.code).toBe(1);

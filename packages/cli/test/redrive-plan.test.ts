@@ -44,7 +44,7 @@ describe('a letter whose own key may have been paid', () => {
   ])('%s is left out of many, and goes by its place under another key with a word of it', (_, own, days, words) => {
     for (const key of ['order-1', 'order-1-again']) expect(() => plan(own, { days, key })).toThrow(words);
     const notes = plan(own, { days, isBulk: false, key: 'order-1-again' });
-    expect(notes.at(-1)).toMatch(new RegExp(`^${words}.*it may be the same payment; look with \`show order-1\``));
+    expect(notes.at(-1)).toMatch(new RegExp(`^${words}.*it may be the same payment; check with \`show order-1\``));
   });
 
   test('by another letter of the key is left out of many, and goes by its place with a word of it', () => {

@@ -92,7 +92,7 @@ describe('unknown list', () => {
     );
     expect(registry).toMatchObject({ code: 0 });
     expect(registry.documents).toMatchObject([{ key: 'first', code: null, problem: null }, { key: QUOTED_KEY }]);
-    expect(registry.stderr).toContain('could not be read of 2: see the schema registry');
+    expect(registry.stderr).toContain('could not be read for 2: check the schema registry');
   });
 });
 
@@ -105,7 +105,7 @@ describe('resolve', () => {
     expect(run).toMatchObject({ code: 0 });
     expect(run.stderr).toContain(`${id} exists; it agrees with the command in: source, destination, received amount`);
     expect(run.stderr).toMatch(/other transactions of its customer .*: \d+; 0 of them fit/);
-    expect(run.stderr).toMatch(/present: UNKNOWN {3}transfer-in {2}executed {2}revision 1/);
+    expect(run.stderr).toMatch(/current: UNKNOWN {3}transfer-in {2}executed {2}revision 1/);
     expect(run.documents).toMatchObject([
       { kind: 'result', key: 'executed', value: { outcome: 'ACCEPTED', transaction: { id } } },
     ]);
@@ -148,7 +148,7 @@ describe('resolve', () => {
     expect((await stack().journal.result('not-paid')).value.outcome).toBe('UNKNOWN');
     const run = await resolve('not-paid', '--decision', 'EXECUTED', '--reason', 'in the list', '--transaction-id', id);
     expect(run).toMatchObject({ code: 7, documents: [] });
-    expect(run.stderr).toMatch(/is another command's already: paid .*--unverified; nothing was sent/);
+    expect(run.stderr).toMatch(/already belongs to another command: paid .*--unverified; nothing was sent/);
     expect(stack().journal.results('not-paid')).toHaveLength(1);
   });
 
@@ -163,7 +163,7 @@ describe('resolve', () => {
     const run = await resolve('lost-before', ...args);
     expect(run).toMatchObject({ code: 7, documents: [] });
     expect(run.stderr).toMatch(
-      /may be that of another command.*: lost-after, UNKNOWN \(.*--unverified; nothing was sent/,
+      /may belong to another command.*: lost-after, UNKNOWN \(.*--unverified; nothing was sent/,
     );
     expect(stack().journal.results('lost-before')).toHaveLength(1);
   });

@@ -223,7 +223,7 @@ describe('show KEY', () => {
     await stack().publishRaw('transfer-in', { key: 'astray', value, headers, partition });
     const astray = await showJson('astray');
     expect(astray).toMatchObject({ code: 0, documents: [{ published: [{ role: 'not-admitted' }] }] });
-    expect(astray.stderr).toContain(`on partition ${partition}, which is not that of its key`);
+    expect(astray.stderr).toContain(`on partition ${partition}, not on that of its key`);
     await stack().startProcessor();
     for (const key of ['waiting', 'astray']) await stack().journal.result(key);
   });
@@ -257,7 +257,7 @@ describe('of a command that waits to be tried again', () => {
   ])('unfinished list of another %s has none, and says so', async (name, value) => {
     const run = await list(`--${name}`, value);
     expect(run).toMatchObject({ code: 0, documents: [] });
-    expect(run.stderr).toContain('none of this lane and phase');
+    expect(run.stderr).toContain('none in this lane and phase');
     expect(run.stderr).not.toContain('every');
     expect(await list('--phase', 'doubtful')).toMatchObject({ code: 2 });
   });

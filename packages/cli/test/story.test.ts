@@ -140,7 +140,7 @@ describe('while its command runs', () => {
 
   test('nothing is concluded from the result that an operator had it run again after', () => {
     for (const outcome of ['EXPIRED', 'INVALID', 'FAILED', 'UNKNOWN'] as const) {
-      expect(paymentIn(told(outcome))).toBe('nothing known: its command is under way, and its result is still to come');
+      expect(paymentIn(told(outcome))).toBe('nothing known: its command is in progress and has no result yet');
     }
   });
 

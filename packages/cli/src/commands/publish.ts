@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 import { Argument, Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { PaymentClientError } from 'payment-processor-client/internal/client-error';
@@ -118,7 +119,7 @@ async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue
   if (value === undefined) {
     let bytes: Buffer;
     try {
-      bytes = valueFile === '-' ? await readStandardInput() : await readFile(from);
+      bytes = valueFile === '-' ? await buffer(process.stdin) : await readFile(from);
     } catch (error) {
       throw new CliFailure('usage', `the file of --value-file cannot be read: ${(error as Error).message}`);
     }
@@ -132,12 +133,6 @@ async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue
     const what = error instanceof JsonMeaningError ? 'cannot be accepted' : 'is not JSON';
     throw unsent('usage', `${from} ${what}: ${(error as Error).message}`);
   }
-}
-
-async function readStandardInput(): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  for await (const part of process.stdin) parts.push(part as Buffer);
-  return Buffer.concat(parts);
 }
 
 function optionsOf(flags: PublishFlags, commandId: string): PublishOptions {

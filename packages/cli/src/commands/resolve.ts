@@ -152,7 +152,7 @@ async function currentResult(settings: ClientSettings, key: string): Promise<{ e
   const { results } = topicNames(settings.TOPIC_PREFIX);
   const decoded = await createRegistry(settings).decode(results, entry.phase.result.value);
   if (decoded.kind !== 'record') {
-    throw unsent('failed', `the present result of ${key} cannot be read: ${decoded.problem}`);
+    throw unsent('failed', `the current result of ${key} cannot be read: ${decoded.problem}`);
   }
   return { entry, result: decoded.value as CommandResult };
 }
@@ -201,7 +201,7 @@ function judge(output: Output, said: readonly CheckResult[], unverified: boolean
 }
 
 function showCurrent(output: Output, result: CommandResult): void {
-  output.note(`present: ${resultText(result)}`);
+  output.note(`current: ${resultText(result)}`);
   output.note(
     `         completed ${isoOf(Number(result.completedAt))}, calls that may have been sent: ${result.attempts}`,
   );

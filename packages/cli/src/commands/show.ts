@@ -124,7 +124,7 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
   if (isUnknown(ofLane)) {
     const partitions = [...new Set(story.messages.map(({ partition }) => partition))].join(', ');
     output.note(
-      `on partition ${partitions}, which is not that of its key: a processor moves it there, and then admits it (its publisher needs the partitioner murmur2)`,
+      `on partition ${partitions}, not on that of its key: a processor moves it to its key's partition, then admits it (its publisher must use the murmur2 partitioner)`,
     );
   }
   output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));

@@ -81,7 +81,7 @@ async function listPages(
     if (pagesMax > 1 && seen.has(nextCursor)) {
       throw new CliFailure(
         'failed',
-        `the service gave the cursor ${nextCursor} a second time: its list would never end; the output may be incomplete`,
+        `the service gave the cursor ${nextCursor} twice: its list would never end; the output may be incomplete`,
       );
     }
     seen.add(nextCursor);
@@ -94,26 +94,20 @@ function failure(
   { cause, reason, serviceSays }: Extract<ListReading, { kind: 'failed' }>,
   baseUrl: string,
 ): CliFailure {
-  const message = `transactions cannot be listed at ${baseUrl}: ${reason}`;
-  switch (cause) {
-    case 'held':
-      // The check of the service has already named the remedy.
-      return new CliFailure('failed', message);
-    case 'unauthorized':
-      return new CliFailure('failed', `${message}: check API_TOKEN_ID and API_CLIENT_SECRET`);
-    case 'refused':
-      return new CliFailure(
-        'failed',
-        `${message}${serviceSays === null ? '' : `, ${serviceSays}`}: check the filters and the cursor`,
-      );
-    case 'redirected':
-    case 'not-understood':
-    case 'unreachable':
-      return new CliFailure('failed', `${message}: check API_BASE_URL, and that the service answers`);
-    case 'told-to-wait':
-      return new CliFailure('failed', `${message}: try again later`);
-  }
+  const detail = cause === 'refused' && serviceSays !== null ? `, ${serviceSays}` : '';
+  return new CliFailure('failed', `transactions cannot be listed at ${baseUrl}: ${reason}${detail}${REMEDIES[cause]}`);
 }
+
+const REMEDIES: Readonly<Record<Extract<ListReading, { kind: 'failed' }>['cause'], string>> = {
+  // The check of the service has already named the remedy.
+  held: '',
+  unauthorized: ': check API_TOKEN_ID and API_CLIENT_SECRET',
+  refused: ': check the filters and the cursor',
+  redirected: ': check API_BASE_URL, and that the service answers',
+  'not-understood': ': check API_BASE_URL, and that the service answers',
+  unreachable: ': check API_BASE_URL, and that the service answers',
+  'told-to-wait': ': try again later',
+};
 
 function pageText(data: readonly Transaction[]): string[] {
   return textTable(

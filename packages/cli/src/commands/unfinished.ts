@@ -60,7 +60,7 @@ Examples:
       if (listed.length > 0) return;
       const isOfAll = lane === undefined && phase === undefined;
       output.note(
-        isOfAll ? 'every admitted command has its result' : 'none of this lane and phase: others may be there',
+        isOfAll ? 'every admitted command has its result' : 'none in this lane and phase; there may be others',
       );
     });
 }

@@ -53,7 +53,7 @@ Examples:
         output.document(document, textOf(document));
       }
       if (found.length > limit) output.note(`${found.length - limit} more are not shown (--limit)`);
-      if (unread > 0) output.note(`why they are UNKNOWN could not be read of ${unread}: see the schema registry`);
+      if (unread > 0) output.note(`the reason could not be read for ${unread}: check the schema registry`);
       requireAllRead(cuts);
       if (found.length === 0) output.note('no result is UNKNOWN');
     });

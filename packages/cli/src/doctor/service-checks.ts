@@ -92,15 +92,15 @@ async function checkOthers(url: string, authToken: string | null, own: readonly 
     if (statusCode !== 200) {
       await body.dump();
       const hint = statusCode === 401 ? ': set HTTP_AUTH_TOKEN as the processor has it' : '';
-      return [notChecked(`of other members ${url}/api/group answers HTTP ${statusCode}${hint}`)];
+      return [notChecked(`${url}/api/group, for other members, answers HTTP ${statusCode}${hint}`)];
     }
     const read = GROUP.safeParse(await body.json());
-    if (!read.success) return [notChecked(`of other members the answer of ${url}/api/group is not understood`)];
+    if (!read.success) return [notChecked(`the answer of ${url}/api/group, for other members, is not understood`)];
     return read.data.reasons
       .filter(({ isBlocking, reason }) => isBlocking && !own.includes(reason))
       .map(({ processes, reason }) => problem(`${processes.join(', ')} is not ready: ${reason}`));
   } catch (error) {
-    return [notChecked(`of other members ${url}/api/group does not answer as it should (${messageOf(error)})`)];
+    return [notChecked(`${url}/api/group, for other members, does not answer as it should (${messageOf(error)})`)];
   } finally {
     await client.destroy();
   }

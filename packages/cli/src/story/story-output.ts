@@ -87,7 +87,7 @@ function paymentText(story: Story): string {
     case 'nothing-known':
       return runningEntryOf(story) === null
         ? 'nothing known: there is no result that can be read'
-        : 'nothing known: its command is under way, and its result is still to come';
+        : 'nothing known: its command is in progress and has no result yet';
   }
 }
 

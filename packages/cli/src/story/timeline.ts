@@ -98,7 +98,7 @@ function doubtNotes({ firstSentMs, lastEndedMs, phase, unexecuted }: NonNullable
   const isSettled = phase.state === 'DONE' && phase.outcome !== 'UNKNOWN';
   const words = isSettled ? 'was in doubt since' : 'may have taken effect since';
   const sent = firstSentMs === null ? [] : [`${words} ${isoOf(firstSentMs)}`];
-  const ended = lastEndedMs === null ? [] : [`last such call over by ${isoOf(lastEndedMs)}`];
+  const ended = lastEndedMs === null ? [] : [`last such call ended by ${isoOf(lastEndedMs)}`];
   if (unexecuted === null) return [...sent, ...ended];
   const by = unexecuted.by === 'LOOK_UP' ? 'a look-up' : "an operator's word";
   return [...sent, ...ended, `none of ${unexecuted.attempts} took effect, by ${by}`];

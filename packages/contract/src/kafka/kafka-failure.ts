@@ -113,7 +113,8 @@ function failureIn(error: Error): KafkaFailure | null {
   return UNREACHABLE.test(error.name) ? { kind: 'unreachable', detail } : null;
 }
 
-function* causesOf(error: unknown): Generator<Error> {
+/** The error and its causes, nearest first. */
+export function* causesOf(error: unknown): Generator<Error> {
   const waiting: unknown[] = [error];
   for (let seen = 0; seen < CAUSES_MAX && waiting.length > 0; seen += 1) {
     const current = waiting.shift();
