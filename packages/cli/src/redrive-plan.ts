@@ -29,7 +29,7 @@ export interface RedriveTarget {
  * The message's topic and key.
  * @throws CliFailure if it has no topic, or needs another key
  */
-export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string | null): RedriveTarget {
+function targetOf(letter: RawRecord, topics: TopicNames, newKey: string | null): RedriveTarget {
   const { source } = summaryOf(inText(letter));
   const commandType = COMMAND_TYPES.find((type) => topics.commands[type] === source.topic) ?? null;
   if (source.topic === null || (commandType === null && source.topic !== topics.operatorDecisions)) {
@@ -62,7 +62,7 @@ export function targetOf(letter: RawRecord, topics: TopicNames, newKey: string |
  * @param entry the ledger entry of the target's key
  * @throws CliFailure if the redrive is certainly useless
  */
-export function consequencesOf(
+function consequencesOf(
   letter: RawRecord,
   target: RedriveTarget,
   entry: Entry | null,
@@ -112,7 +112,7 @@ function isUnread({ attempts, fieldsJson, phase }: Entry): boolean {
 }
 
 /** Headers to set; each replaces all headers of its name. */
-export type HeaderChanges = ReadonlyMap<string, string>;
+type HeaderChanges = ReadonlyMap<string, string>;
 
 /** The letter as if its message had been published with these headers. */
 export function withHeaders(letter: RawRecord, changes: HeaderChanges): RawRecord {
@@ -129,7 +129,7 @@ export interface ReadyRedrive {
   readonly notes: readonly string[];
 }
 
-export interface RefusedRedrive {
+interface RefusedRedrive {
   readonly kind: 'refused';
   readonly letter: RawRecord;
   readonly failure: CliFailure;

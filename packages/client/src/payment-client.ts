@@ -105,8 +105,8 @@ export class PaymentClient {
   }
 
   /**
-   * Publishes a command and awaits its result. Repeating the call with the same key and fields does nothing twice, as long as
-   * the processor remembers the key (its LEDGER_RETENTION, 7 days after the result).
+   * Publishes a command and awaits its result. Repeating the call with the same key and fields does nothing twice while the
+   * processor remembers the key: LEDGER_RETENTION, 7 days after the result.
    * @param key names the command, across all types; 1 to 200 characters of 0x21 to 0x7E
    * @throws PaymentClientError: this call sent nothing
    */

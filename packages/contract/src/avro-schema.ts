@@ -23,7 +23,7 @@ export interface AvroField {
 export type NamedTypes = Map<string, AvroSchema>;
 
 /** The schema cannot be read; the message says why. */
-export class AvroSchemaError extends Error {}
+class AvroSchemaError extends Error {}
 
 /**
  * @param named types that the schema may refer to; types that it defines are added

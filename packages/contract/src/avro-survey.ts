@@ -1,5 +1,5 @@
 /**
- * Walks the bytes of an Avro value by its writer's schema before the decoder does, so that no input can make the decoder run,
+ * Walks the bytes of an Avro value by its writer's schema before the decoder does. So no input can make the decoder run,
  * allocate or recurse without bound. It also finds values that decoding would drop silently: fields that the reader's schema
  * lacks, and map entries that JavaScript objects lose.
  *
@@ -25,7 +25,7 @@ export interface LostValue {
 }
 
 /** The bytes do not match the schema; the message says why. */
-export class AvroBytesError extends Error {}
+class AvroBytesError extends Error {}
 
 /**
  * @param reader our own schema of the record

@@ -4,7 +4,7 @@ import { RECORD_NAMESPACE } from './schemas.ts';
 
 export const AVRO_CONTENT_TYPE = 'application/avro';
 export const JSON_CONTENT_TYPE = 'application/json';
-export const EVENT_SOURCE = 'payment-processor';
+const EVENT_SOURCE = 'payment-processor';
 
 /** On results: `ce_id` of the answered message. */
 export const REPLY_HEADER = 'in-reply-to';
@@ -12,7 +12,7 @@ export const REPLY_HEADER = 'in-reply-to';
 export const FINGERPRINT_HEADER = 'command-fingerprint';
 
 /** Namespace of our ids: the UUIDv5 (RFC 9562) of https://payment-processor/events in the URL namespace. Fixed for good. */
-export const EVENT_ID_NAMESPACE = 'f670ce4e-e124-5fd4-83d4-a4a8d8360ad5';
+const EVENT_ID_NAMESPACE = 'f670ce4e-e124-5fd4-83d4-a4a8d8360ad5';
 
 const NAMESPACE_BYTES = Buffer.from(EVENT_ID_NAMESPACE.replaceAll('-', ''), 'hex');
 

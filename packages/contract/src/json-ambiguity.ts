@@ -8,7 +8,7 @@
 /** Levels of objects and lists. A command has three; its `otherFieldsJson` may have more. */
 export const NESTING_MAX = 100;
 /** Characters of a path that are shown. */
-export const PATH_LENGTH_MAX = 200;
+const PATH_LENGTH_MAX = 200;
 
 export type Ambiguity = { kind: 'twice' | 'too-deep'; problem: string };
 

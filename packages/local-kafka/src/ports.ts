@@ -5,8 +5,8 @@ import { EngineError } from './errors.ts';
 export const LOOPBACK = '127.0.0.1';
 
 /**
- * Below the operating systems' ranges for outgoing connections (Linux from 32768, macOS from 49152), so that no connection
- * can take the port between our check and the JVM's bind.
+ * Below the ranges for outgoing connections: Linux from 32768, macOS from 49152. No connection can then take the port between
+ * our check and the JVM's bind.
  */
 const FREE_PORT_MIN = 20_000;
 const FREE_PORT_MAX = 32_000;

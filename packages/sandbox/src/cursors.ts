@@ -1,6 +1,6 @@
 /**
- * Cursors: a position in the timeline, bound to its filters and signed, so that the service rejects a cursor that was
- * invented, cut, or used with other filters.
+ * Cursors: a position in the timeline, bound to its filters and signed. The service rejects a cursor that was invented, cut, or
+ * used with other filters.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 

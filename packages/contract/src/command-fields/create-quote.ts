@@ -12,7 +12,7 @@ import {
 } from './field-shapes.ts';
 
 /** The interface's limit for lockedCurrencyAmount. */
-export const LOCKED_CURRENCY_AMOUNT_MAX = 9_000_000_000_000_000n;
+const LOCKED_CURRENCY_AMOUNT_MAX = 9_000_000_000_000_000n;
 export const LOCKED_CURRENCY_SIDES = ['SENDING', 'RECEIVING'] as const;
 export const PURPOSES_OF_PAYMENT = [
   'GIFT',
