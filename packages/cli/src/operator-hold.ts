@@ -17,7 +17,7 @@ import { lanesInWords } from 'payment-processor-contract/keys';
 import { messageOf } from 'payment-processor-contract/registry-http';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_RETRY, cliKafka, type CliKafka, type CliSettings } from './context.ts';
-import { readGroup } from './doctor/group-members.ts';
+import { readGroup } from './kafka/group-members.ts';
 import { CliFailure } from './exit-codes.ts';
 import { oncePublished } from './failures.ts';
 

@@ -1,7 +1,6 @@
 /** The command line of the sandbox: `npm run sandbox -- --port 8790`. */
 import { parseArgs } from 'node:util';
 import { COMMAND_TYPES, isCommandType, type CommandType } from 'payment-processor-contract/commands';
-import { messageOf } from 'payment-processor-contract/registry-http';
 import { startSandbox, type SandboxStartOptions } from './start.ts';
 
 const EXIT_CODE_FAILED = 1;
@@ -92,7 +91,7 @@ function parsedFlags() {
       },
     }).values;
   } catch (error) {
-    throw new UsageError(messageOf(error));
+    throw new UsageError(error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -121,6 +120,6 @@ function operations(list: string): CommandType[] {
 try {
   await main();
 } catch (error) {
-  process.stderr.write(`sandbox: ${messageOf(error)}\n`);
+  process.stderr.write(`sandbox: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = error instanceof UsageError ? EXIT_CODE_USAGE : EXIT_CODE_FAILED;
 }

@@ -17,7 +17,7 @@ import {
   type CheckMessage,
   type CheckMessages,
 } from './findings.ts';
-import { readGroup, type GroupDescription } from './group-members.ts';
+import { readGroup, type GroupDescription } from '../kafka/group-members.ts';
 import { checkDeadLetters, checkHolds, checkUnknownResults } from './people-checks.ts';
 import { heldText, readHeldBack, readLag, sumOf } from '../lag.ts';
 import { missingRightInWords, missingRights } from '../../../../src/producers/rights-check.ts';
