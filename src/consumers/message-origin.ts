@@ -5,7 +5,7 @@
 import { CARRIED_LENGTH_MAX, type Carried, type Origin } from '../ledger/entry.ts';
 import type { Cut, DeadLetter, OriginalMessage } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
-import { COMMAND_VALUE_BYTES_MAX } from 'payment-processor-contract/commands';
+import { COMMAND_HEADER_BYTES_MAX, COMMAND_VALUE_BYTES_MAX } from 'payment-processor-contract/commands';
 import { readKey } from 'payment-processor-contract/keys';
 import { answerHeaders, beginningOf, cutBytes, referenceTo, type InputMessage } from './input-message.ts';
 
@@ -15,8 +15,7 @@ export interface Place {
   readonly lane: number;
 }
 
-/** Headers of a command, with their names: room for everything that tracing and routing add. */
-const HEADER_BYTES_MAX = 64 * 1024;
+/** How many headers a command may have. */
 const HEADERS_MAX = 2_000;
 const MOVED = {
   partition: 'moved-partition',
@@ -40,9 +39,9 @@ export function sizeProblem(message: InputMessage): string | null {
   const isMoved = numberOf(message, MOVED.partition) !== null;
   const isWithin =
     message.headerCount <= HEADERS_MAX + (isMoved ? MOVED_HEADERS : 0) &&
-    message.headerBytes <= HEADER_BYTES_MAX + (isMoved ? MOVED_HEADER_BYTES : 0);
+    message.headerBytes <= COMMAND_HEADER_BYTES_MAX + (isMoved ? MOVED_HEADER_BYTES : 0);
   if (cut === null && isWithin) return null;
-  return `a command has at most ${HEADERS_MAX} headers, with at most ${HEADER_BYTES_MAX} bytes together`;
+  return `a command has at most ${HEADERS_MAX} headers, with at most ${COMMAND_HEADER_BYTES_MAX} bytes together`;
 }
 
 /** The message as it was read, at its first place. */

@@ -3,7 +3,7 @@ import { PaymentClientError } from 'payment-processor-client/internal/client-err
 import { causesOf, failureInWords, kafkaFailure, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { PublishError } from 'payment-processor-client/internal/kafka/record-publisher';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
-import { CliFailure } from './exit-codes.ts';
+import { CliFailure, unsent } from './exit-codes.ts';
 
 /**
  * @returns the failure to show
@@ -15,6 +15,7 @@ export function failureOf(error: unknown): CliFailure {
     return new CliFailure('usage', `the command is not valid; nothing was sent:\n${lines.join('\n')}`);
   }
   if (error instanceof PaymentClientError && error.code === 'NO_RESULT') {
+  if (error instanceof PaymentClientError && error.code === 'INVALID_OPTION') return unsent('usage', error.message);
     return new CliFailure('noResult', error.message);
   }
   if (error instanceof PaymentClientError && error.cause !== undefined) return failureOf(error.cause);

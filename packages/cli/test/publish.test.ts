@@ -66,6 +66,11 @@ describe('publish', () => {
     ['a wrong instant', ['--key', 'bad-6', '--value', value, '--expires-at', 'tomorrow'], /ISO 8601/],
     ['a day that is none', ['--key', 'bad-7', '--value', value, '--expires-at', '2099-02-30T00:00:00Z'], /ISO 8601/],
     ['an instant without a zone', ['--key', 'bad-8', '--value', value, '--expires-at', '2099-06-01T12:00'], /zone/],
+    [
+      'headers beyond the limit',
+      ['--key', 'bad-11', '--value', value, '--correlation-id', 'c'.repeat(65_536)],
+      /correlationId is too long.*; nothing was sent/,
+    ],
     ['a member twice', ['--key', 'bad-9', '--value', value.replace('{', '{"amount":1,')], /amount appears twice/],
   ])('refuses %s with exit code 2 and sends nothing', async (_what, args, message) => {
     const run = await published(...args);

@@ -3,6 +3,7 @@ import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 import { TopicsMissingError } from './kafka/topic-bounds.ts';
 import { PublishError } from './kafka/record-publisher.ts';
 import type { FieldProblem } from 'payment-processor-contract/command-fields';
+import { instantMs } from 'payment-processor-contract/instants';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { messageOf } from 'payment-processor-contract/registry-http';
 
@@ -96,6 +97,13 @@ export function requireWhole(field: string, value: unknown, min: number, max: nu
 export function requireDate(field: string, value: unknown): void {
   if (value === undefined || (value instanceof Date && !Number.isNaN(value.getTime()))) return;
   throw invalidOption(field, value, 'a valid Date');
+}
+
+/** An instant that the processor can read. */
+export function requireInstant(field: string, value: unknown): void {
+  requireDate(field, value);
+  if (!(value instanceof Date) || instantMs(value.toISOString()) !== null) return;
+  throw invalidOption(field, value.toISOString(), 'in a year from 0 to 9999');
 }
 
 export function requireSignal(field: string, value: unknown): void {

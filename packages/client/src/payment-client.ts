@@ -120,7 +120,7 @@ export class PaymentClient {
       // Copies: each try publishes the same fields, even if the caller changes its objects meanwhile.
       const checked = checkCommand(type, key, fields);
       const fingerprint = fingerprintOf(type, key, checked);
-      checkPublishOptions(options);
+      checkPublishOptions(type, key, options);
       requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
       // Copies of one command have one id, from any process.
       const commandId = eventId(`command\n${type}\n${key}\n${fingerprint}`);

@@ -15,6 +15,7 @@ import {
   type FieldProblem,
 } from 'payment-processor-contract/command-fields';
 import {
+  COMMAND_HEADER_BYTES_MAX,
   COMMAND_RECORDS,
   COMMAND_TYPES,
   COMMAND_VALUE_BYTES_MAX,
@@ -31,7 +32,7 @@ import { withBigints } from './amounts.ts';
 import {
   clientError,
   PaymentClientError,
-  requireDate,
+  requireInstant,
   requireOneOf,
   requireText,
   withClientErrors,
@@ -155,7 +156,7 @@ export class PaymentCommandPublisher {
 
   async #publish(type: CommandType, key: string, fields: unknown, options: PublishOptions): Promise<PublishedCommand> {
     const checked = checkCommand(type, key, fields);
-    checkPublishOptions(options);
+    checkPublishOptions(type, key, options);
     const topic = this.#topics.commands[type];
     const contentType = options.contentType ?? (this.#registry === null ? 'json' : 'avro');
     const commandId = options.commandId ?? randomUUID();
@@ -204,10 +205,20 @@ export function checkCommand(type: CommandType, key: string, fields: unknown): o
 }
 
 /** @throws PaymentClientError naming the option */
-export function checkPublishOptions(options: PublishOptions): void {
-  requireDate('expiresAt', options.expiresAt);
+export function checkPublishOptions(type: CommandType, key: string, options: PublishOptions): void {
+  requireInstant('expiresAt', options.expiresAt);
   if (options.contentType !== undefined) requireOneOf('contentType', options.contentType, Object.keys(CONTENT_TYPES));
   for (const name of TEXT_OPTIONS) requireText(name, options[name]);
+  const contentType = options.contentType ?? 'avro';
+  const headers = headersOf(type, key, options.commandId ?? randomUUID(), { ...options, contentType }, new Date());
+  const bytes = Object.entries(headers)
+    .flat()
+    .reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes <= COMMAND_HEADER_BYTES_MAX) return;
+  const lengthOf = (name: (typeof TEXT_OPTIONS)[number]): number => options[name]?.length ?? 0;
+  const [field] = TEXT_OPTIONS.toSorted((left, right) => lengthOf(right) - lengthOf(left));
+  const message = `${field} is too long: the command's headers take ${bytes} bytes; they may take ${COMMAND_HEADER_BYTES_MAX}`;
+  throw new PaymentClientError('INVALID_OPTION', message, field === undefined ? {} : { field });
 }
 
 /**

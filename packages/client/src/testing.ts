@@ -112,7 +112,7 @@ export class TestPayments {
 
   #take(type: CommandType, key: string, given: unknown, options: PublishOptions): PublishedCommand {
     const fields = checkCommand(type, key, given) as Record<string, unknown>;
-    checkPublishOptions(options);
+    checkPublishOptions(type, key, options);
     const fingerprint = fingerprintOf(type, key, given);
     const commandId = options.commandId ?? eventId(`test\n${key}\n${fingerprint}`);
     // A result comes later than the confirmation, as with Kafka.

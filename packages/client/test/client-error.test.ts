@@ -13,6 +13,7 @@ import {
   type ClientNotice,
   type PublisherSettings,
 } from '../src/index.ts';
+import { COMMAND_HEADER_BYTES_MAX } from 'payment-processor-contract/commands';
 import { clientError } from '../src/client-error.ts';
 import { LiveEvents } from '../src/live-events.ts';
 import { RecordPublisher } from '../src/kafka/record-publisher.ts';
@@ -101,8 +102,11 @@ describe('an option is refused by its name', () => {
     ['signal', () => client.awaitSettled('k', { ...WAIT, signal: any({}) })],
     ['expiresAt', request({ expiresAt: new Date(NaN) })],
     ['expiresAt', () => publisher.publish('transfer-in', 'k', fields, { expiresAt: any('2030-01-01T00:00:00Z') })],
+    ...[8.64e15, -8.64e15].map((ms): [string, () => unknown] => ['expiresAt', request({ expiresAt: new Date(ms) })]),
     ['contentType', request({ contentType: 'xml' })],
     ['correlationId', request({ correlationId: 7 })],
+    ['correlationId', request({ correlationId: 'c'.repeat(COMMAND_HEADER_BYTES_MAX), source: '/shop' })],
+    ['tracestate', request({ tracestate: 'é'.repeat(COMMAND_HEADER_BYTES_MAX / 2) })],
     ['commandId', () => publisher.publish('transfer-in', 'k', fields, { commandId: '' })],
     ['streams', listen({ streams: [] })],
     ['streams', listen({ streams: ['results', 'payments'] })],
@@ -119,7 +123,8 @@ describe('an option is refused by its name', () => {
     ['sessionTimeoutMs', listen({ sessionTimeoutMs: 1 })],
     ['closeTimeoutMs', listen({ closeTimeoutMs: 0.5 })],
   ])('%s', async (field, call) => {
-    expect(await thrownBy(call)).toMatchObject({ code: 'INVALID_OPTION', field, retryable: false });
+    const thrown = await thrownBy(call);
+    expect(thrown).toMatchObject({ code: 'INVALID_OPTION', field, retryable: false, mayBeWritten: false });
   });
 });
 

@@ -65,6 +65,8 @@ export type ProcessorErrorCode = keyof typeof PROCESSOR_ERROR_CODES;
 
 /** Largest value of a command in bytes: many times the need, and small enough for a ledger record. */
 export const COMMAND_VALUE_BYTES_MAX = 64 * 1024;
+/** Largest headers of a command in bytes, with their names: room for everything that tracing and routing add. */
+export const COMMAND_HEADER_BYTES_MAX = 64 * 1024;
 
 export function isCommandType(text: string): text is CommandType {
   return (COMMAND_TYPES as readonly string[]).includes(text);
