@@ -2,6 +2,7 @@
 import { PaymentClientError } from 'payment-processor-client/internal/client-error';
 import { causesOf, failureInWords, kafkaFailure, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { PublishError } from 'payment-processor-client/internal/kafka/record-publisher';
+import { messageOf } from 'payment-processor-contract/registry-http';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { CliFailure, unsent } from './exit-codes.ts';
 
@@ -14,8 +15,8 @@ export function failureOf(error: unknown): CliFailure {
     const lines = error.problems.map(({ path, message }) => `  ${path === '' ? '(the value)' : path}: ${message}`);
     return new CliFailure('usage', `the command is not valid; nothing was sent:\n${lines.join('\n')}`);
   }
-  if (error instanceof PaymentClientError && error.code === 'NO_RESULT') {
   if (error instanceof PaymentClientError && error.code === 'INVALID_OPTION') return unsent('usage', error.message);
+  if (error instanceof PaymentClientError && error.code === 'NO_RESULT') {
     return new CliFailure('noResult', error.message);
   }
   if (error instanceof PaymentClientError && error.cause !== undefined) return failureOf(error.cause);
@@ -44,6 +45,11 @@ export async function oncePublished<Value>(published: string, awaited: Promise<V
     if (error instanceof CliFailure) throw error;
     throw new CliFailure('noResult', `${published}, but its outcome cannot be read: ${failureOf(error).message}`);
   }
+}
+
+/** Why a record was not published; the publisher's own advice is for publishers that use their own key. */
+export function reasonOf(error: unknown): string {
+  return messageOf(error instanceof PublishError ? (error.cause ?? error) : error);
 }
 
 function kafkaMessage(error: unknown, kafkaError: Error): string {

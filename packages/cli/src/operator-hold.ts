@@ -11,15 +11,14 @@ import { readBounds, type Bounds } from 'payment-processor-client/internal/kafka
 import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
 import { decodeHolds, isCarriedOut, type HoldOrder } from '../../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../../src/ledger/ledger-records.ts';
-import { RecordPublisher } from 'payment-processor-client/internal/kafka/record-publisher';
+import { PublishError, RecordPublisher } from 'payment-processor-client/internal/kafka/record-publisher';
 import { JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
 import { lanesInWords } from 'payment-processor-contract/keys';
-import { messageOf } from 'payment-processor-contract/registry-http';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_RETRY, cliKafka, type CliKafka, type CliSettings } from './context.ts';
 import { readGroup } from './kafka/group-members.ts';
 import { CliFailure } from './exit-codes.ts';
-import { oncePublished } from './failures.ts';
+import { oncePublished, reasonOf } from './failures.ts';
 
 export type HoldSettings = CliSettings & Pick<Config, 'KAFKA_GROUP_ID'>;
 
@@ -112,9 +111,12 @@ async function awaitConfirmation(
   return { id, lanes: offsets.size, pending: [...pending], unconfirmed, confirmedMs };
 }
 
-/** @returns the order's offsets, by lane */
-async function writeOrder(
-  publisher: RecordPublisher,
+/**
+ * @returns the order's offsets, by lane
+ * @throws CliFailure, `noResult` if a lane may have it nevertheless
+ */
+export async function writeOrder(
+  publisher: Pick<RecordPublisher, 'partitionCount' | 'publish'>,
   topic: string,
   id: string,
   order: HoldOrder,
@@ -128,10 +130,14 @@ async function writeOrder(
   );
   const [first] = failed;
   if (first !== undefined) {
+    const mayHave = ({ reason }: { reason: unknown }): boolean => reason instanceof PublishError && reason.mayBeWritten;
+    const [perhaps, not] = [failed.filter(mayHave), failed.filter((one) => !mayHave(one))];
+    const named = (where: string, of: typeof failed): string[] =>
+      of.length === 0 ? [] : [`${where} in ${lanesInWords(of.map(({ lane }) => lane))}`];
     throw new CliFailure(
-      'failed',
-      `the order was not written to every lane: not to ${lanesInWords(failed.map(({ lane }) => lane))} of ${lanes.length}` +
-        ` (${messageOf(first.reason)}); lanes that have it carry it out. Repeat the command`,
+      perhaps.length > 0 ? 'noResult' : 'failed',
+      `the order is not known to be in every lane: ${[...named('not', not), ...named('perhaps', perhaps)].join(', ')},` +
+        ` of ${lanes.length} lanes (${reasonOf(first.reason)}); lanes that have it carry it out. Repeat the command`,
     );
   }
   return new Map(sent.flatMap((one) => (one.status === 'fulfilled' ? [[one.value.partition, one.value.offset]] : [])));

@@ -17,6 +17,7 @@ import { createRegistry, type ClientSettings } from 'payment-processor-client/in
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { messageOf } from 'payment-processor-contract/registry-http';
 import { CLI_RETRY, cliKafka, type CliSettings } from './context.ts';
+import { reasonOf } from './failures.ts';
 import { originalHeaders } from './dead-letter.ts';
 import { messageContent } from './message-content.ts';
 import {
@@ -174,11 +175,6 @@ async function publishOne(
   }
   const came = awaited?.catch(messageOf) ?? Promise.resolve(null);
   return { isBroken: false, line: came.then((result) => publishedLine(plan, at, result, isUnmasked)) };
-}
-
-/** The publisher's own advice is for publishers that use their own key. */
-function reasonOf(error: unknown): string {
-  return messageOf(error instanceof PublishError ? (error.cause ?? error) : error);
 }
 
 function headersOf(letter: RawRecord, key: string): Record<string, Buffer[]> {

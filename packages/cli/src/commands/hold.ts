@@ -25,6 +25,7 @@ of these types until they are released or --until has passed. Commands wait in K
 under way end, and their results are committed; look-ups continue. A hold of execute-quote also holds quotes that lead to an
 execution. A later hold of a type replaces an earlier one. It needs no schema registry.
 Exits with 5 when a lane has not confirmed in time: the hold is then written, and in force in the lanes that confirmed.
+Exits with 5 as well when Kafka has not confirmed the write to a lane: the hold may be written there.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
@@ -35,7 +36,8 @@ Examples:
     'why; kept with the order',
     'released',
   ).details(`
-Without a type all are released. Exits with 5 when a lane has not confirmed in time: it may still hold its commands.
+Without a type all are released. Exits with 5 when a lane has not confirmed in time, or Kafka has not
+confirmed the write to it: it may still hold its commands.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
