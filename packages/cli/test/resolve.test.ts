@@ -204,7 +204,7 @@ describe('resolve', () => {
     // Published by another tool, which forgot the content type.
     const retry = { decision: 'RETRY', expectedRevision: 2, operator: 'dana', reason: 'ticket 4711' };
     await stack().publishDecision(key, retry, { 'content-type': 'text/plain' });
-    await stack().journal.deadLetter((letter) => letter.key?.toString() === key, key);
+    const { partition, offset } = await stack().journal.deadLetter((letter) => letter.key?.toString() === key, key);
     const { operations } = await stack().service.effects();
     const many = ['--reason', 'UNREADABLE', '--header', 'content-type=application/json', '--yes'];
     const run = await cli('--output', 'json', 'dead-letters', 'redrive', ...many);
@@ -214,6 +214,9 @@ describe('resolve', () => {
     expect((await stack().service.effects()).operations['transfer-in'][key]).toEqual(operations['transfer-in'][key]);
     expect(run).toMatchObject({ code: 7, documents: [{ status: 'refused' }] });
     expect(run.stdout).toMatch(/an operator's decision.*redrive it by its place/);
+    const awaited = await cli('dead-letters', 'redrive', `${partition}/${offset}`, '--await', '--yes');
+    expect(awaited).toMatchObject({ code: 2, stdout: '' });
+    expect(awaited.stderr).toMatch(/leave --await out, and then look with `show buried-retry`; nothing was sent/);
   });
 
   test('tells a refusal with its reason and exit code 7', async () => {

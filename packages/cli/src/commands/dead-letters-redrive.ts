@@ -53,7 +53,7 @@ export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
     .addOption(new Option('--key <key>', 'publish it under this key, which must be new').conflicts('keySuffix'))
     .option('--key-suffix <text>', 'append this to the key of each; the resulting key must be new')
     .option('--header <name=value>', 'set a header, replacing any of the same name; repeatable', header, new Map())
-    .option('--await', 'wait for the results of the redriven messages, and print them', false)
+    .option('--await', 'wait for the results of the redriven commands, and print them', false)
     .addOption(waitOption('--await-for <duration>', 'longest wait for each result'))
     .option('--dry-run', 'show what would be done; mark and send nothing', false)
     .option('--unmasked', 'show account numbers and personal data in results unmasked', false)
@@ -127,6 +127,13 @@ async function redriveOne(
   const [plan] = await planRedrives(settings, [deadLetter], options);
   if (plan === undefined) throw new Error('a letter has no plan');
   if (plan.kind === 'refused') throw plan.failure;
+  if (flags.await && plan.target.commandType === null) {
+    const instead = `leave --await out, and then look with \`show ${plan.target.key}\``;
+    throw unsent(
+      'usage',
+      `what becomes of an operator's decision, a revision or a dead letter, is not awaited here: ${instead}`,
+    );
+  }
   if (flags.dryRun) {
     show(output, plannedLine(plan));
     return;
