@@ -1,4 +1,5 @@
 /** The outcomes of a request and of a key's look-up. */
+import { once } from 'node:events';
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult, PaymentEvent, Quote } from './events.ts';
 import type { LaneReader } from './lane-reader.ts';
@@ -57,7 +58,10 @@ export type CreateAndExecuteAnswer =
 export async function readResult(read: LaneReader, key: string, timeoutMs: number): Promise<StandingResult> {
   const found = new KeyResults();
   const onEvent = (event: PaymentEvent): void => found.take(event);
-  if (!(await read({ stream: 'results', key, sinceMs: null }, onEvent, AbortSignal.timeout(timeoutMs)))) {
+  const up = AbortSignal.timeout(timeoutMs);
+  // A reading that is still being opened ends only once it is open.
+  const late = once(up, 'abort').then(() => false);
+  if (!(await Promise.race([read({ stream: 'results', key, sinceMs: null }, onEvent, up), late]))) {
     return {
       kind: 'not-read',
       problem: `the results of its lane could not be read to their end within ${timeoutMs} ms`,

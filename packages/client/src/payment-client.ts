@@ -48,7 +48,10 @@ import { followPayment, type Settlement, type SettlementOptions } from './settle
 import type { ConnectionOptions } from './subscription.ts';
 
 export interface RequestOptions extends Omit<PublishOptions, 'commandId'> {
-  /** How long to await the answer, including publishing; in `createAndExecute`, for each command. */
+  /**
+   * How long to await the answer, including publishing and, after a conflict, reading the standing result; in
+   * `createAndExecute`, for each command.
+   */
   timeoutMs: number;
 }
 
@@ -62,7 +65,7 @@ export interface CreateAndExecuteOptions extends RequestOptions {
   approve?: (quote: Quote) => Promise<boolean> | boolean;
 }
 
-/** Time to read the standing result after a CONFLICT: a lane of results can be long. */
+/** Longest time to read the standing result after a CONFLICT, within the request's own: a lane of results can be long. */
 const STANDING_TIMEOUT_MS = 30_000;
 /** First pause before a command is published again; it doubles each time. The publisher itself also retries. */
 const PUBLISH_PAUSE_MS = 250;
@@ -139,7 +142,7 @@ export class PaymentClient {
       const ms = performance.now() - (deadlineMs - options.timeoutMs);
       const outcome = end.kind === 'result' ? end.result.value.outcome : 'unanswered';
       notice(this.#parts.noticing, { kind: 'answered', type, key, outcome, ms });
-      if (end.kind === 'result') return this.#answerOf(end.result);
+      if (end.kind === 'result') return this.#answerOf(end.result, deadlineMs);
       return unanswered(key, commandId, end.error, options.timeoutMs);
     });
   }
@@ -241,9 +244,10 @@ export class PaymentClient {
     }
   }
 
-  async #answerOf(result: AwaitedResult): Promise<Answer> {
+  async #answerOf(result: AwaitedResult, deadlineMs: number): Promise<Answer> {
     if (isOfKey(result)) return { kind: 'result', result, isReplayed: result.isReplayed };
-    const standing = await this.readResult(result.key, { timeoutMs: STANDING_TIMEOUT_MS }).catch(
+    const leftMs = Math.max(1, Math.ceil(deadlineMs - performance.now()));
+    const standing = await this.readResult(result.key, { timeoutMs: Math.min(leftMs, STANDING_TIMEOUT_MS) }).catch(
       (error: unknown): StandingResult => ({ kind: 'not-read', problem: messageOf(error) }),
     );
     return { kind: 'conflict', conflict: result, standing };

@@ -2,6 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { PaymentClient, PaymentClientError, type Answer } from '../src/index.ts';
+import type { PaymentEvent } from '../src/events.ts';
 import { LiveEvents } from '../src/live-events.ts';
 import { fingerprintOf, PaymentCommandPublisher } from '../src/publisher.ts';
 import { ResultAwaiter } from '../src/result-awaiter.ts';
@@ -77,6 +78,30 @@ test('a request that goes on trying publishes what was asked for, whatever becom
   expect(published.length).toBeGreaterThan(1);
   expect(new Set(published)).toEqual(new Set([asked]));
 });
+
+test('a request that is a conflict does not wait beyond its own time for the result that stands', async () => {
+  const live = new LiveEvents();
+  const publishUntyped: PaymentCommandPublisher['publishUntyped'] = async (type, key, fields, options) => {
+    const headers = {
+      'in-reply-to': options?.commandId ?? '',
+      'command-fingerprint': fingerprintOf(type, key, fields),
+    };
+    const value = { outcome: 'CONFLICT', commandType: type };
+    live.take({ kind: 'result', key, headers, value } as unknown as PaymentEvent);
+    return { key, commandId: '', topic: '', partition: 0, offset: 0n };
+  };
+  const client = new PaymentClient({
+    publisher: { publishUntyped, close: async () => undefined },
+    results: new ResultAwaiter(live),
+    openChanges: async () => new LiveEvents(),
+    // As one whose subscription takes long to open.
+    read: () => new Promise(() => undefined),
+    noticing: {},
+  });
+  const answer = await client.request('transfer-in', 'taken', transferInOf('taken'), { timeoutMs: TIMEOUT_MS });
+  const standing = { kind: 'not-read', problem: expect.stringMatching(/could not be read to their end/) as string };
+  expect(answer).toMatchObject({ kind: 'conflict', standing });
+}, 5_000);
 
 test('what can be awaited no more does not end the process of a caller that publishes before it looks', async () => {
   const live = new LiveEvents();
