@@ -6,12 +6,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
-import { RecordPublisher } from 'payment-processor-client/internal/kafka/record-publisher';
+import { PublishError, RecordPublisher } from 'payment-processor-client/internal/kafka/record-publisher';
 import { HANDLED, NOTE_HEADERS, notedOffset } from '../../../src/producers/dead-letter-notes.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_RETRY, cliKafka, type CliSettings } from './context.ts';
 import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
+import { failureOf, oncePublished, reasonOf } from './failures.ts';
 import { readTopics } from './topic-reading.ts';
 
 /** A lane's open transaction hides later records from readers, until it ends or times out after 15 s. */
@@ -114,7 +115,7 @@ export type ClaimedBy = RedriveNote | null;
 /**
  * Writes a note for each claim, and finds out which are the first after the known notes.
  * @returns in the order of the claims
- * @throws CliFailure if the notes cannot be read in time: then nothing may be sent
+ * @throws CliFailure if not all notes can be written, or they cannot be read in time: then nothing may be sent
  */
 export async function claimLetters(
   settings: CliSettings,
@@ -125,7 +126,7 @@ export async function claimLetters(
   const topic = topicNames(settings.TOPIC_PREFIX).deadLetters;
   const publisher = await RecordPublisher.connect(cliKafka(settings), [topic], CLI_RETRY);
   try {
-    for (const { because, id, key, letter } of noted) {
+    for (const [index, { because, id, key, letter }] of noted.entries()) {
       const headers = {
         'dlq-reason': because === null ? HANDLED.redriven : HANDLED.acknowledged,
         'dlq-message': `${handledText({ because, key })} by ${operator}`,
@@ -135,13 +136,17 @@ export async function claimLetters(
         [NOTE_HEADERS.operator]: operator,
         [NOTE_HEADERS.id]: id,
       };
-      await publisher.publish({ topic, key: letter.key, value: null, partition: letter.partition, headers });
+      const note = { topic, key: letter.key, value: null, partition: letter.partition, headers };
+      await publisher.publish(note).catch((error: unknown) => {
+        throw cutOff(claims, index, error);
+      });
     }
   } finally {
     await publisher.close();
   }
   for (let tries = 0; tries < OWN_NOTE_TRIES_MAX; tries += 1) {
-    const notes = [...(await readNotes(settings)).notes.values()].flat();
+    const read = await oncePublished('every mark is written', readNotes(settings));
+    const notes = [...read.notes.values()].flat();
     const found = noted.map((claim) => firstBefore(notes, claim));
     if (found.every((first) => first !== 'not-there-yet')) return found;
     await delay(OWN_NOTE_PAUSE_MS);
@@ -149,6 +154,23 @@ export async function claimLetters(
   throw new CliFailure(
     'failed',
     'the note was written but cannot be read yet, because a transaction on its partition is open: `dead-letters show` has it once that ends',
+  );
+}
+
+/** @param failed index of the claim whose note was not confirmed; those after it were not tried */
+function cutOff(claims: readonly LetterClaim[], failed: number, error: unknown): CliFailure {
+  const mayBeMarked = error instanceof PublishError && error.mayBeWritten;
+  const unmarked = mayBeMarked ? failed + 1 : failed;
+  const named = (what: string, from: number, to: number): string => {
+    const names = claims.slice(from, to).map(({ letter }) => letterName(letter));
+    return names.length === 0 ? '' : `. ${what}: ${names.join(', ')}`;
+  };
+  return new CliFailure(
+    mayBeMarked ? 'noResult' : 'failed',
+    `not all dead letters are marked (${mayBeMarked ? reasonOf(error) : failureOf(error).message})` +
+      named('Marked', 0, failed) +
+      named('Perhaps', failed, unmarked) +
+      named('Not', unmarked, claims.length),
   );
 }
 

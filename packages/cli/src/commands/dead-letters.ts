@@ -106,6 +106,7 @@ function addAcknowledge(deadLetters: CliCommand): void {
       `
 A redriven letter is handled already. If the message itself was fine, fix the cause and redrive it instead.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX. Exits with 3 when there is no dead letter at a place; nothing is marked then.
+When only some could be marked, it says which; exit code 5: one of them perhaps.
 
 Examples:
   $ npm run cli -- dead-letters acknowledge 2/15 2/16 --because 'publisher sent them again as order-17b'`,
