@@ -13,7 +13,7 @@ type Reading = Pick<TopicReaderOptions, 'topics' | 'laneOfKey' | 'newest' | 'onR
 
 /**
  * No signal stops it early: operators decide by the records, so a partial reading must not look complete.
- * @returns sentences about records that an open transaction hides
+ * @returns sentences about records that an open transaction hides, or that were deleted before they were read
  * @throws the Kafka client's error; an Error naming the topics that do not exist; errors of `onRecord`
  */
 export async function readTopics(
@@ -22,16 +22,19 @@ export async function readTopics(
 ): Promise<readonly string[]> {
   const kafka = cliKafka(settings);
   const held = await readHeldBack(kafka, reading.topics, reading.laneOfKey);
+  const deleted: string[] = [];
   const reader = await openTopicReader(kafka, {
     ...reading,
     start: sinceMs === undefined ? { from: 'beginning' } : { from: 'time', ms: sinceMs },
     untilEnd: true,
     groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
+    onDeleted: (topic, partition, offsets) =>
+      deleted.push(`${topic}, partition ${partition}: its last ${offsets} offsets were deleted while it was read`),
     onLeftOut: (topic, partition, offsets) =>
       onCut?.(`${topic}, partition ${partition}: ${offsets} offsets before the newest ${reading.newest} were not read`),
   });
   await reader.ended.finally(() => reader.close());
-  return held.map(heldText);
+  return [...held.map(heldText), ...deleted];
 }
 
 /**

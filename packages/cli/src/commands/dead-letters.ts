@@ -55,7 +55,7 @@ Examples:
       exitOnClosedOutput();
       const settings = requireSettings(CLI_SETTING_NAMES);
       const { hidden, notes } = await readNotes(settings);
-      await readTopics(settings, {
+      const unread = await readTopics(settings, {
         topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
         onRecord: (record) => {
           const letter = summaryOf(record);
@@ -65,7 +65,7 @@ Examples:
           output.document({ ...letter, redriven: redriven.map(noteDocument) }, summaryText(letter, redriven));
         },
       });
-      requireAllRead(hidden);
+      requireAllRead(hidden.length > 0 ? hidden : unread);
     });
 }
 

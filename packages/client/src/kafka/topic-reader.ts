@@ -50,6 +50,8 @@ export interface TopicReaderOptions {
   newest?: number;
   /** Called for each partition with the number of offsets that `newest` skipped. */
   onLeftOut?: (topic: string, partition: number, offsets: bigint) => void;
+  /** Called with the number of a partition's offsets up to its end that were deleted before they were read. */
+  onDeleted?: (topic: string, partition: number, offsets: bigint) => void;
   /** Prefix of the reader's own group. */
   groupPrefix: string;
   /**
@@ -101,6 +103,8 @@ const COMMIT_INTERVAL_MS = 1_000;
  * readers retry forever.
  */
 const OUTAGE_MS_MAX = 20_000;
+/** A reading with an end that gets nothing for this long asks whether the rest was deleted. */
+const IDLE_MS_MAX = 3_000;
 /** Time to leave the group and disconnect after the handler has finished. */
 const DISCONNECT_TIMEOUT_MS = 5_000;
 const LIMITS_DEFAULT: ReaderLimits = {
@@ -125,6 +129,7 @@ export async function openTopicReader(kafka: Kafka, options: TopicReaderOptions)
 
 class RunningReader implements TopicReader {
   readonly ended: Promise<void>;
+  readonly #kafka: Kafka;
   readonly #options: TopicReaderOptions;
   readonly #limits: ReaderLimits;
   readonly #consumer: Consumer;
@@ -141,11 +146,14 @@ class RunningReader implements TopicReader {
   #isPaused = false;
   /** When the consumer began to fail and restart. Null: it has fetched since. */
   #failingSinceMs: number | null = null;
+  /** When fetches began to bring nothing; null: the last one brought something. */
+  #idleSinceMs: number | null = null;
   #work: KeyedWork | null = null;
   #heartbeats: Heartbeats | null = null;
   #closing: Promise<void> | null = null;
 
   constructor(kafka: Kafka, options: TopicReaderOptions, bounds: readonly Bounds[]) {
+    this.#kafka = kafka;
     this.#options = options;
     this.#limits = options.limits ?? LIMITS_DEFAULT;
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
@@ -201,7 +209,10 @@ class RunningReader implements TopicReader {
       // Batches with only control or aborted records never reach the handler.
       if (payload.batchSize === 0) this.#passed(payload.topic, payload.partition, BigInt(payload.lastOffset) + 1n);
     });
-    consumer.on(consumer.events.FETCH, () => (this.#failingSinceMs = null));
+    consumer.on(consumer.events.FETCH, () => {
+      this.#failingSinceMs = null;
+      if (untilEnd) void this.#passDeleted();
+    });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       const nowMs = performance.now();
       this.#failingSinceMs ??= nowMs;
@@ -262,6 +273,7 @@ class RunningReader implements TopicReader {
     if (position !== undefined && BigInt(batch.highWatermark) < position.offset) position.offset = 0n;
     const work = new KeyedWork(this.#options.concurrency ?? 1);
     this.#work = work;
+    this.#idleSinceMs = null;
     this.#heartbeats = startHeartbeats(() => payload.heartbeat(), this.#heartbeatIntervalMs);
     try {
       for (const message of batch.messages) {
@@ -326,6 +338,24 @@ class RunningReader implements TopicReader {
     if (end === undefined || offset < end) return;
     this.#unread.delete(name);
     if (this.#options.untilEnd && this.#unread.size === 0) void this.close();
+  }
+
+  /** Where the rest of a partition is deleted, kafkajs waits at its end and no record or event comes. */
+  async #passDeleted(): Promise<void> {
+    const nowMs = performance.now();
+    this.#idleSinceMs ??= nowMs;
+    if (nowMs - this.#idleSinceMs < IDLE_MS_MAX) return;
+    this.#idleSinceMs = nowMs;
+    // Where they cannot be read, a later fetch asks again.
+    const bounds = await readBounds(this.#kafka, this.#options.topics).catch(() => []);
+    for (const { low, partition, topic } of bounds) {
+      const name = placeName({ topic, partition });
+      const [end, position] = [this.#unread.get(name), this.#positions.get(name)];
+      // Records that were fetched before they were deleted are still handled.
+      if (this.#stopped || this.#work !== null || end === undefined || position === undefined || low < end) continue;
+      this.#options.onDeleted?.(topic, partition, end - position.offset);
+      this.#passed(topic, partition, low);
+    }
   }
 
   #fail(error: unknown): void {
