@@ -2,10 +2,12 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { PaymentCommandPublisher, readClientSettings } from 'payment-processor-client';
 import { unseenSchemaEncoder } from '../../proofs/chaos/unseen-schema.ts';
 import { runCli } from '../../packages/cli/test/run-cli.ts';
-import { transferInOf } from '../support/commands.ts';
+import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import type { RunningProcessor } from '../support/processor.ts';
 import { useStack } from '../support/test-stack.ts';
 import { makeCertificates, type Certificates } from './certificates.ts';
@@ -27,6 +29,8 @@ import {
 
 /** Longer than between two looks at the registry. */
 const LOOKED_AT_AGAIN_MS = 25_000;
+/** Longer than a file is taken for unchanged. */
+const READ_AGAIN_MS = 1_200;
 
 const stack = useStack({ name: 'registry-door' });
 let door: RegistryDoor;
@@ -210,4 +214,21 @@ describe('under a processor that runs', () => {
     expect(processor.lines.join('\n')).not.toMatch(/registry-secret|the-next-secret/);
     door.password = REGISTRY_PASSWORD;
   });
+});
+
+test('a client that runs takes a password that changed from its file', async () => {
+  const file = join(directory, 'client-password');
+  writeFileSync(file, REGISTRY_PASSWORD);
+  const secret = { SCHEMA_REGISTRY_PASSWORD: '', SCHEMA_REGISTRY_PASSWORD_FILE: file };
+  const read = readClientSettings({ ...stack().environment, ...throughDoor(secret) });
+  if (!read.ok) throw new Error(read.problems.join('; '));
+  const publisher = await PaymentCommandPublisher.connect(read.config);
+  await publisher.publish('transfer-in', 'before-rotation', transferInOf('before-rotation'));
+  door.password = 'the-next-secret';
+  writeFileSync(file, 'the-next-secret');
+  await delay(READ_AGAIN_MS);
+  // The schema of another topic: the publisher has not asked for it yet.
+  await publisher.publish('create-quote', 'after-rotation', createQuoteOf('after-rotation'));
+  await publisher.close();
+  door.password = REGISTRY_PASSWORD;
 });

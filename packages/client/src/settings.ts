@@ -80,22 +80,23 @@ export function clientSettings({ brokers, sasl, schemaRegistry, ssl, topicPrefix
 
 /** Null: the settings name no registry. */
 export function registryOf(settings: PublisherSettings): RecordRegistry | null {
-  const { SCHEMA_REGISTRY_URL: url, SCHEMA_REGISTRY_USERNAME: username, SCHEMA_REGISTRY_PASSWORD: password } = settings;
-  if (url === undefined) return null;
-  return createRegistry({
-    ...settings,
-    SCHEMA_REGISTRY_URL: url,
-    SCHEMA_REGISTRY_USERNAME: username ?? null,
-    SCHEMA_REGISTRY_PASSWORD: password ?? null,
-  });
+  const { SCHEMA_REGISTRY_URL: url } = settings;
+  return url === undefined ? null : registryAt(url, settings);
 }
 
 /** The codec of every topic under the prefix. */
 export function createRegistry(settings: ClientSettings): RecordRegistry {
+  return registryAt(settings.SCHEMA_REGISTRY_URL, settings);
+}
+
+function registryAt(url: string, settings: PublisherSettings): RecordRegistry {
   return new RecordRegistry({
-    url: settings.SCHEMA_REGISTRY_URL,
-    username: settings.SCHEMA_REGISTRY_USERNAME,
-    password: settings.SCHEMA_REGISTRY_PASSWORD,
+    url,
+    username: settings.SCHEMA_REGISTRY_USERNAME ?? null,
+    // Read for each request: the file that holds it may change.
+    get password() {
+      return settings.SCHEMA_REGISTRY_PASSWORD ?? null;
+    },
     records: recordOfTopic(topicNames(settings.TOPIC_PREFIX)),
   });
 }
