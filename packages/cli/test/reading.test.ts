@@ -221,6 +221,31 @@ describe('transactions list', () => {
     }
   });
 
+  test('with --all, a list that is cut off does not look complete', async () => {
+    let pages = 0;
+    let limit: string | null = null;
+    const service = createServer((request, response) => {
+      pages += 1;
+      limit = new URL(request.url ?? '/', 'http://service').searchParams.get('limit');
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const data = `[{"id":"Transaction:${pages}","status":"COMPLETED"}]`;
+      response.end(`{"data":${data},"hasMore":true,"nextCursor":"after-${pages}"}`);
+    });
+    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+    const { port } = service.address() as AddressInfo;
+    try {
+      const base = { ...credentials, API_BASE_URL: `http://127.0.0.1:${port}/2025-10-13` };
+      const cut = await runCli(base, 'transactions', 'list', '--all');
+      expect(cut.code).toBe(1);
+      expect(cut.stderr).toMatch(/there are more.*--cursor after-\d+/);
+      // The largest page, so that it reaches as far as it can.
+      expect(limit).toBe('100');
+    } finally {
+      service.closeAllConnections();
+      service.close();
+    }
+  });
+
   test('tells wrong credentials, a wrong version and a service that does not answer apart', async () => {
     const list = (changed: Record<string, string>) => runCli({ ...credentials, ...changed }, 'transactions', 'list');
     const wrongSecret = await list({ API_CLIENT_SECRET: 'wrong-secret-value' });

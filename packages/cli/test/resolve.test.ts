@@ -66,7 +66,7 @@ describe('unknown list', () => {
       /^first {2}transfer-in {2}transaction not known {2}first call 2.*UNKNOWN for \d+ .* lane \d/m,
     );
     expect(text.stdout).toContain('npm run cli -- show first\n');
-    expect(text.stdout).toMatch(/npm run cli -- transactions list --all --start-date 2\S+Z$/m);
+    expect(text.stdout).toMatch(/npm run cli -- transactions list --all --sort-order asc --start-date 2\S+Z$/m);
     expect(text.stdout).toMatch(/npm run cli -- resolve first --decision '.*' --expected-revision 1 --reason '.*'$/m);
     expect(text.stdout).toContain(String.raw`resolve 'order'\''$(reboot)' --decision`);
 

@@ -28,10 +28,14 @@ export function addTransactionsCommand(program: CliCommand): void {
     .option('--reference <text>', 'by reference')
     .option('--start-date <instant>', 'from this instant on, ISO 8601', date)
     .option('--end-date <instant>', 'up to and including this instant, ISO 8601', date)
-    .option('--limit <number>', `page size, 1 to ${LIMIT_MAX}; default: 20`, wholeNumber(1, LIMIT_MAX))
+    .option(
+      '--limit <number>',
+      `page size, 1 to ${LIMIT_MAX}; default: 20, with --all ${LIMIT_MAX}`,
+      wholeNumber(1, LIMIT_MAX),
+    )
     .option('--cursor <cursor>', 'from an earlier page: lists the next one')
     .addOption(new Option('--sort-order <order>', 'default: desc').choices(['asc', 'desc']))
-    .option('--all', `all pages, ${PAGES_MAX} at most`, false)
+    .option('--all', `all pages, ${PAGES_MAX} at most; exits with 1 if there are more`, false)
     .details(
       `
 Settings: API_BASE_URL (with the version segment), API_TOKEN_ID, API_CLIENT_SECRET, API_TIMEOUT_MS.
@@ -45,7 +49,8 @@ Examples:
     .runs(async (output, flags: TransactionFilter & { all: boolean }) => {
       exitOnClosedOutput();
       const settings = requireSettings(API_SETTING_NAMES);
-      const { all, ...filter } = flags;
+      const { all, ...given } = flags;
+      const filter = all ? { limit: LIMIT_MAX, ...given } : given;
       const pagesMax = all ? PAGES_MAX : 1;
       await withPaymentApi(settings, (api) => listPages(api, filter, pagesMax, output, settings.API_BASE_URL));
     });
@@ -87,7 +92,10 @@ async function listPages(
     seen.add(nextCursor);
     next = { ...filter, cursor: nextCursor };
   }
-  output.note(`there are more: --cursor ${next.cursor ?? ''}`);
+  const more = `there are more: --cursor ${next.cursor ?? ''}`;
+  // Operators decide by a payment that is missing: a list that is cut off must not look complete.
+  if (pagesMax > 1) throw new CliFailure('failed', `not read: after ${pagesMax} pages ${more}`);
+  output.note(more);
 }
 
 function failure(

@@ -109,7 +109,8 @@ export function nextCommands(entry: Entry): { show: string; look: string; resolv
   const decision = `--decision 'EXECUTED, NOT_EXECUTED or RETRY' --expected-revision ${entry.revision}`;
   return {
     show: `${cli} show ${key}`,
-    look: `${cli} transactions list --all --start-date ${since}`,
+    // The oldest first: those of the time of its calls.
+    look: `${cli} transactions list --all --sort-order asc --start-date ${since}`,
     resolve: `${cli} resolve ${key} ${decision} --reason 'what was found'`,
   };
 }
