@@ -70,6 +70,10 @@ describe('unknown list', () => {
     expect(text.stdout).toMatch(/npm run cli -- resolve first --decision '.*' --expected-revision 1 --reason '.*'$/m);
     expect(text.stdout).toContain(String.raw`resolve 'order'\''$(reboot)' --decision`);
 
+    // In a pod the system's user is nobody's name, and the decision is kept with a name.
+    const ofPod = await runCli({ ...stack().environment, KUBERNETES_SERVICE_HOST: '10.0.0.1' }, 'unknown', 'list');
+    expect(ofPod.stdout).toMatch(/kubectl exec -it \S+ -- env PAYMENTS_OPERATOR="\$USER" node \S+ resolve first /);
+
     const limited = await list('--limit', '1');
     expect(limited.stdout).not.toContain('reboot');
     expect(limited.stderr).toContain('1 more are not shown (--limit)');
