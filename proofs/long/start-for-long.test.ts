@@ -1,6 +1,6 @@
 /**
- * Invariant I5 at the start: a minute in which Kafka stands still leaves no connections behind, and few lines; a Kafka that goes
- * away at whichever step is waited for.
+ * Invariant I5 at the start: a minute in which Kafka stands still leaves no connections behind, and few lines; at every step a
+ * process ends in order, and waits for a Kafka that goes away.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, inject, test } from 'vitest';
@@ -48,6 +48,12 @@ test('a minute in which Kafka stands still leaves no connections behind, and few
   );
   await stack().endProcessors();
   await gate.close();
+});
+
+test('at every step, a process that waits for a Kafka that stands still ends in order when it is told to', async () => {
+  const waiting = await starts.upToEach('still');
+  await Promise.all(waiting.map(saysWhy));
+  await starts.allEnd(waiting);
 });
 
 test('at every step, a Kafka that goes away is waited for, and the processors go on by themselves', async () => {

@@ -11,6 +11,7 @@ import { eventually } from './watch.ts';
 const BACK_MS_MAX = 40_000;
 /** Of a process that has opened its lanes. */
 const CONNECTIONS_MAX = 10;
+const ENDED_MS_MAX = 15_000;
 
 interface Step {
   readonly what: RegExp;
@@ -70,6 +71,7 @@ export async function saysWhy({ processor, step }: WaitingStart): Promise<string
 export interface Starts {
   upToEach(ending: 'still' | 'away'): Promise<WaitingStart[]>;
   allGoOn(waiting: readonly WaitingStart[], name: string): Promise<void>;
+  allEnd(waiting: readonly WaitingStart[]): Promise<void>;
 }
 
 /** @param stack of as many lanes as there are steps; its processors are ended after each test */
@@ -117,5 +119,13 @@ export function useStarts(stack: () => Stack): Starts {
       await eventually(async () => gate.connections(), isUsual, `${step.at}: the usual connections and no others`);
     }
   };
-  return { upToEach, allGoOn };
+
+  /** In order, and soon, when they are told to. */
+  const allEnd = async (waiting: readonly WaitingStart[]): Promise<void> => {
+    const beganMs = performance.now();
+    const ends = await Promise.all(waiting.map(({ processor }) => processor.stop()));
+    expect(ends).toEqual(waiting.map(() => ({ code: 0, signal: null })));
+    expect(performance.now() - beganMs).toBeLessThan(ENDED_MS_MAX);
+  };
+  return { upToEach, allGoOn, allEnd };
 }
