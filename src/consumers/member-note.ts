@@ -64,6 +64,16 @@ export function decodeMemberNote(memberMetadata: Buffer): MemberNote {
   }
 }
 
+/** What the member reads; empty: unknown. Never throws. */
+export function subscribedTopics(memberMetadata: Buffer): readonly string[] {
+  if (memberMetadata.length === 0 || memberMetadata.length > METADATA_BYTES_MAX) return [];
+  try {
+    return AssignerProtocol.MemberMetadata.decode(memberMetadata)?.topics ?? [];
+  } catch {
+    return [];
+  }
+}
+
 /** @returns `http://host:port` or `https://host:port`; null: anything else, credentials, paths and queries included */
 export function checkedAddress(text: unknown): string | null {
   if (typeof text !== 'string' || text.length > ADDRESS_CHARACTERS_MAX) return null;

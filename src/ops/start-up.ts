@@ -6,6 +6,7 @@
  */
 import type { Config } from 'payment-processor-contract/config';
 import { kafkajsProblem } from 'payment-processor-contract/kafka/patched-kafkajs';
+import { strangersInGroup } from '../consumers/group-strangers.ts';
 import { errorText } from '../consumers/message-failures.ts';
 import { kafkaStep, type StartStep, type StartSteps } from '../lanes/start-steps.ts';
 import { nodeProblem } from './node-version.ts';
@@ -61,8 +62,12 @@ export async function checkPrerequisites(
     const access = await processorAccess(config, kafka);
     if (access.kind === 'refused') throw new StartUpProblems(access.problems);
     if (access.kind === 'unknown') throw new Error(access.problem);
-    const problems = await checkTopics(kafka, config, { sandboxCommands: config.SANDBOX_COMMANDS });
-    if (problems.length > 0) throw new StartUpProblems(problems.map(({ message }) => message));
+    const problems = (await checkTopics(kafka, config, { sandboxCommands: config.SANDBOX_COMMANDS })).map(
+      ({ message }) => message,
+    );
+    const strangers = await strangersInGroup(kafka, config);
+    if (strangers !== null) problems.push(strangers);
+    if (problems.length > 0) throw new StartUpProblems(problems);
   });
 }
 

@@ -1,0 +1,27 @@
+/**
+ * Whether others read other topics with our group. A group has one leader, and it shares the leader's topics out among all members:
+ * members of another TOPIC_PREFIX would get lanes that they do not read, and our own members would not get them.
+ */
+import type { Kafka } from 'kafkajs';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { topicNames } from 'payment-processor-contract/topics';
+import { subscribedTopics } from './member-note.ts';
+
+/** @returns the problem, and what to do; null: there is none, as far as the group tells now */
+export async function strangersInGroup(
+  kafka: Kafka,
+  { KAFKA_GROUP_ID, TOPIC_PREFIX }: { readonly KAFKA_GROUP_ID: string; readonly TOPIC_PREFIX: string },
+): Promise<string | null> {
+  const { groups } = await withAdmin(kafka, (admin) => admin.describeGroups([KAFKA_GROUP_ID]));
+  const own = new Set(Object.values(topicNames(TOPIC_PREFIX).commands));
+  for (const { memberMetadata } of groups.flatMap(({ members }) => members)) {
+    // None: the group is between two generations.
+    const topics = subscribedTopics(memberMetadata);
+    if (topics[0] === undefined || topics.some((topic) => own.has(topic))) continue;
+    return (
+      `KAFKA_GROUP_ID ${KAFKA_GROUP_ID} is the group of a process that reads ${topics[0]}, and TOPIC_PREFIX here is ${TOPIC_PREFIX}: ` +
+      'give each prefix a group of its own, for a group shares lanes out among all its members'
+    );
+  }
+  return null;
+}
