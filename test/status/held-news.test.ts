@@ -68,6 +68,34 @@ test('a look at many transactions takes each call that may have caused one once,
   expect(held.take(look([])).length).toBe(ids.length);
 });
 
+test.each<[string, (index: number) => PossibleEffect, Partial<Transaction>]>([
+  ['transfers between two accounts', (index) => ({ ...TRANSFER, key: `key-${index}` }), {}],
+  [
+    'transfers to many accounts, of payments that do not show whence',
+    (index) => ({ ...TRANSFER, key: `key-${index}`, destinationAccountId: `Internal:${index % 900}` }),
+    { source: null },
+  ],
+  [
+    'executions that do not say of which transaction',
+    (index) => ({ key: `key-${index}`, on: 'quote', quoteId: `Quote:${index}` }),
+    { type: 'OUTGOING' },
+  ],
+])('a look is short while the %s of six full lanes have no answer', (_name, effectOf, changes) => {
+  const effects = Array.from({ length: 6 * 2_000 }, (_, index) => effectOf(index));
+  const to = SHOWN.destination;
+  const held = heldOf(
+    ...Array.from({ length: 900 }, (_, index) => ({
+      ...{ ...SHOWN, ...changes, id: `Transaction:${index}` },
+      destination: to && 'source' in changes ? { ...to, accountId: `Internal:${index}` } : to,
+    })),
+  );
+  const beganMs = performance.now();
+  for (let looks = 0; looks < 3; looks += 1) expect(held.take(look(effects))).toEqual([]);
+  // Nothing else has its turn meanwhile, heartbeats neither.
+  expect(performance.now() - beganMs).toBeLessThan(1_000);
+  expect(held.take(look([]))).toHaveLength(900);
+});
+
 describe('what a page showed', () => {
   test('is free once the ledger is read, where no call may have caused it', () => {
     const held = heldOf(SHOWN);

@@ -19,8 +19,8 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what the poller sees does not wait for its command',
-    find: 'return held.awaiting.size === 0;',
-    replace: 'return true;',
+    find: 'if (mayHaveCaused(effect, transaction, known, quoteId)) return false;',
+    replace: '',
   },
   {
     name: 'the poller takes the ledger for read',

@@ -20,8 +20,8 @@ interface Held {
   readonly firstAddition: number;
   lastAddition: number;
   readonly sinceMs: number;
-  /** Keys of the commands; null: not known yet. */
-  awaiting: ReadonlySet<string> | null;
+  /** Number of the look that first asked which calls may have caused it; null: none has. Calls that began since cannot. */
+  askedAtLook: number | null;
 }
 
 export interface Look {
@@ -40,6 +40,9 @@ export class HeldNews {
   readonly #heldForMsMax: number;
   /** By transaction, oldest first. */
   readonly #held = new Map<string, Held>();
+  #looks = 0;
+  /** By key: the look that first showed its possible effect. */
+  #shownAtLook: ReadonlyMap<string, number> = new Map();
 
   constructor(heldForMsMax: number) {
     this.#heldForMsMax = heldForMsMax;
@@ -70,7 +73,7 @@ export class HeldNews {
         firstAddition: held?.firstAddition ?? addition,
         lastAddition: addition,
         sinceMs: held?.sinceMs ?? nowMs,
-        awaiting: null,
+        askedAtLook: null,
       });
     }
   }
@@ -91,7 +94,7 @@ export class HeldNews {
   /** Takes the news that is free. */
   take(look: Look): PolledObservation[] {
     const free: PolledObservation[] = [];
-    const effects = new EffectsByPlace(look.possibleEffects);
+    const effects = this.#shown(look.possibleEffects);
     // If calls stay unanswered for long, the oldest news goes out without them: else the poller would stand still.
     let tooMany = this.isFull() ? this.#held.size - HELD_MAX / 2 : 0;
     for (const [id, held] of this.#held) {
@@ -104,59 +107,96 @@ export class HeldNews {
     }
     return free;
   }
+
+  #shown(possibleEffects: readonly PossibleEffect[]): EffectsByPlace {
+    this.#looks += 1;
+    const shown = possibleEffects.map((effect): ShownEffect => ({
+      effect,
+      sinceLook: this.#shownAtLook.get(effect.key) ?? this.#looks,
+    }));
+    this.#shownAtLook = new Map(shown.map(({ effect, sinceLook }) => [effect.key, sinceLook]));
+    return new EffectsByPlace(
+      this.#looks,
+      shown.toSorted((left, right) => left.sinceLook - right.sinceLook),
+    );
+  }
 }
 
-/** Possible effects at one look, by place: of many calls, few can have caused what one transaction shows. */
+/** Possible effects at one look. Thousands of calls may be unanswered, and a look asks for each of a thousand transactions. */
 class EffectsByPlace {
-  readonly #byKind: ReadonlyMap<PossibleEffect['on'], readonly PossibleEffect[]>;
-  readonly #byPlace: ReadonlyMap<string, readonly PossibleEffect[]>;
+  readonly look: number;
+  readonly #oldestFirst: readonly ShownEffect[];
+  readonly #grouped = new Map<keyof typeof PLACES, ReadonlyMap<string, readonly ShownEffect[]>>();
 
-  constructor(effects: readonly PossibleEffect[]) {
-    this.#byKind = Map.groupBy(effects, ({ on }) => on);
-    this.#byPlace = Map.groupBy(effects, placeOf);
+  constructor(look: number, oldestFirst: readonly ShownEffect[]) {
+    this.look = look;
+    this.#oldestFirst = oldestFirst;
   }
 
-  /** Effects that may have caused it, and perhaps others. */
-  near({ destination, id, source }: Transaction, isNew: boolean, quoteId: string | null): PossibleEffect[] {
-    const at = (...place: readonly (string | null)[]): readonly PossibleEffect[] =>
-      this.#byPlace.get(JSON.stringify(place)) ?? [];
-    const all = (kind: PossibleEffect['on']): readonly PossibleEffect[] => this.#byKind.get(kind) ?? [];
-    const near = [...at('transaction', id), ...(quoteId === null ? all('quote') : at('quote', quoteId))];
+  /** Lists of effects, most of which may have caused it; each has the oldest first. Together they have all that may. */
+  near(
+    { destination, id, source, type }: Transaction,
+    isNew: boolean,
+    quoteId: string | null,
+  ): readonly (readonly ShownEffect[])[] {
+    const near = [this.#at('transaction', id)];
+    if (quoteId !== null) near.push(this.#at('quote', quoteId));
+    else if (mayBe(type, 'OUTGOING')) near.push(this.#at('any quote'));
     if (!isNew) return near;
     const [from, to] = [source?.accountId ?? null, destination?.accountId ?? null];
-    if (from === null || to === null) return [...near, ...all('new')];
-    // A command that names no account may use any.
-    return [
-      ...near,
-      ...[at('new', from, to), at('new', from, null), at('new', null, to), at('new', null, null)].flat(),
-    ];
+    for (const made of ['INCOMING', 'OUTGOING'].filter((one) => mayBe(type, one))) {
+      // A command that names no account may use any.
+      const [froms, tos] = [new Set([from, null]), new Set([to, null])];
+      if (from !== null && to !== null)
+        near.push(...[...froms].flatMap((one) => [...tos].map((other) => this.#at('new', made, one, other))));
+      else if (from !== null) near.push(...[...froms].map((one) => this.#at('new from', made, one)));
+      else if (to !== null) near.push(...[...tos].map((other) => this.#at('new to', made, other)));
+      else near.push(this.#at('any new', made));
+    }
+    return near;
+  }
+
+  #at(kind: keyof typeof PLACES, ...place: readonly (string | null)[]): readonly ShownEffect[] {
+    let grouped = this.#grouped.get(kind);
+    if (grouped === undefined) {
+      grouped = Map.groupBy(this.#oldestFirst, ({ effect }) => JSON.stringify(PLACES[kind](effect)));
+      this.#grouped.set(kind, grouped);
+    }
+    return grouped.get(JSON.stringify(place)) ?? [];
   }
 }
 
-function placeOf(effect: PossibleEffect): string {
-  const { on } = effect;
-  switch (on) {
-    case 'transaction':
-      return JSON.stringify([on, effect.transactionId]);
-    case 'quote':
-      return JSON.stringify([on, effect.quoteId]);
-    case 'new':
-      return JSON.stringify([on, effect.sourceAccountId, effect.destinationAccountId]);
-  }
+interface ShownEffect {
+  readonly effect: PossibleEffect;
+  /** Number of the look that first showed it. */
+  readonly sinceLook: number;
 }
 
+/** Where a search looks for an effect, by what the transaction shows; null: not there. */
+const PLACES = {
+  transaction: (effect) => (effect.on === 'transaction' ? [effect.transactionId] : null),
+  quote: (effect) => (effect.on === 'quote' ? [effect.quoteId] : null),
+  'any quote': (effect) => (effect.on === 'quote' ? [] : null),
+  new: (effect) => (effect.on === 'new' ? [effect.type, effect.sourceAccountId, effect.destinationAccountId] : null),
+  'new from': (effect) => (effect.on === 'new' ? [effect.type, effect.sourceAccountId] : null),
+  'new to': (effect) => (effect.on === 'new' ? [effect.type, effect.destinationAccountId] : null),
+  'any new': (effect) => (effect.on === 'new' ? [effect.type] : null),
+} as const satisfies Record<string, (effect: PossibleEffect) => readonly (string | null)[] | null>;
+
+/** Looks for one call that may have caused it, and does not count them: there may be thousands. */
 function isFree(held: Held, { readUpTo, stateOf }: Look, effects: EffectsByPlace): boolean {
   const transaction = held.observations.at(-1)?.transaction;
   if (held.lastAddition > readUpTo || transaction === undefined) return false;
+  const askedAtLook = (held.askedAtLook ??= effects.look);
   const known = stateOf(transaction.id);
   const quoteId = known?.quoteId ?? quoteIdAmong(transaction.otherFieldsJson);
-  const causes = effects
-    .near(transaction, known === undefined, quoteId)
-    .filter((effect) => mayHaveCaused(effect, transaction, known, quoteId))
-    .map(({ key }) => key);
-  // Calls that began since cannot have caused it.
-  held.awaiting = new Set(causes.filter((key) => held.awaiting?.has(key) ?? true));
-  return held.awaiting.size === 0;
+  for (const near of effects.near(transaction, known === undefined, quoteId)) {
+    for (const { effect, sinceLook } of near) {
+      if (sinceLook > askedAtLook) break;
+      if (mayHaveCaused(effect, transaction, known, quoteId)) return false;
+    }
+  }
+  return true;
 }
 
 function mayHaveCaused(
