@@ -90,7 +90,7 @@ describe('a start that no retry can mend ends with code 78 and a sentence, which
 
   test('for a path that the registry does not have, and not as if the schemas were missing', async () => {
     const url = `${stack().environment['SCHEMA_REGISTRY_URL'] ?? ''}/nowhere`;
-    const sentence = /\/nowhere is no schema registry \(HTTP 404 .*path of SCHEMA_REGISTRY_URL/;
+    const sentence = /\/nowhere is not a schema registry \(HTTP 404 .*path of SCHEMA_REGISTRY_URL/;
     expect(await refusedStart({ SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
     expect(await doctorSays({ SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
   });
@@ -103,7 +103,7 @@ describe('a start that no retry can mend ends with code 78 and a sentence, which
     expect(await doctorSays(untrusted)).toMatch(authority);
     const otherName = throughDoor({ SCHEMA_REGISTRY_URL: misnamed.url, NODE_EXTRA_CA_CERTS: certificates.ca });
     expect(await refusedStart(otherName)).toMatch(
-      /is not trusted \(ERR_TLS_CERT_ALTNAME_INVALID.*SCHEMA_REGISTRY_URL must use a name that stands in it/,
+      /is not trusted \(ERR_TLS_CERT_ALTNAME_INVALID.*SCHEMA_REGISTRY_URL must use a name that it contains/,
     );
     const trusted = throughDoor({ SCHEMA_REGISTRY_URL: signed.url, NODE_EXTRA_CA_CERTS: certificates.ca });
     await (await stack().startProcessor(trusted)).stop();
@@ -134,7 +134,7 @@ test('a start that waiting can mend waits, and says for what', async () => {
 describe('under a processor that runs', () => {
   /** Every way in turn, and how the reason goes on. */
   const WAYS: readonly (readonly [Manner, RegExp])[] = [
-    [FORBIDDEN, /\(HTTP 403\): grant the user of SCHEMA_REGISTRY_USERNAME/],
+    [FORBIDDEN, /\(HTTP 403\): grant SCHEMA_REGISTRY_USERNAME reads/],
     [PAGE, /\(HTTP 200 as text\/html\): check .*SCHEMA_REGISTRY_URL/],
     [NO_PAGE, /\(HTTP 404 as text\/html\): check .*SCHEMA_REGISTRY_URL/],
     [LOST, /does not have our schema under .*schemas register/],
