@@ -93,7 +93,7 @@ test('reading Avro without a registry says what to do', async () => {
     start: { from: 'now' },
     onEvent: () => undefined,
   });
-  await expect(refused).rejects.toThrow(/SCHEMA_REGISTRY_URL: set it, or ask for format 'json'/);
+  await expect(refused).rejects.toThrow(/SCHEMA_REGISTRY_URL: set it, or use format 'json'/);
 });
 
 test('without the topics of the copies both ends say at once how to make them', async () => {

@@ -116,7 +116,7 @@ describe.each([
   test('a request with a number that is no safe integer is refused before anything is sent', async () => {
     for (const amount of [2 ** 53, 12.5]) {
       const refused = client.request('transfer-in', 'inexact', { ...transferInOf('inexact'), amount }, WAIT);
-      const message = expect.stringMatching(/amount is the number .*: give a bigint/) as string;
+      const message = expect.stringMatching(/amount is the number .*: pass a bigint/) as string;
       await expect(refused).rejects.toMatchObject({ code: 'INVALID_COMMAND', field: 'amount', message });
     }
     expect(await client.readResult('inexact', WAIT)).toEqual({ kind: 'none' });
