@@ -22,6 +22,6 @@ test.each([
   };
   await expect(writeOrder(publisher, 'holds', 'id', ORDER)).rejects.toMatchObject({
     reason,
-    message: `the order is not known to be in every lane: ${where}; lanes that have it carry it out. Give it again`,
+    message: `the order is not known to be in every lane: ${where}; lanes that have it carry it out. Repeat the command`,
   });
 });
