@@ -152,7 +152,7 @@ export async function claimLetters(
     await delay(OWN_NOTE_PAUSE_MS);
   }
   throw new CliFailure(
-    'failed',
+    'noResult',
     'the note was written but cannot be read yet, because a transaction on its partition is open: `dead-letters show` has it once that ends',
   );
 }
