@@ -3,8 +3,9 @@
  *
  *   (admission) -> INTENT -> DONE
  *                  INTENT -> PARKED -> INTENT        the service asked to wait, or the call was never sent
- *                            PARKED -> DOUBTFUL      in doubt, and no longer settled by the same call
- *                  INTENT -> DOUBTFUL -> PARKED      safe to repeat, or proven not executed
+ *                            PARKED -> DOUBTFUL      in doubt, and the same call can no longer settle it
+ *                  INTENT -> DOUBTFUL -> INTENT      safe to repeat
+ *                            DOUBTFUL -> PARKED      proven not executed
  *                            DOUBTFUL -> DONE        settled, or UNKNOWN past the limit
  *                  INTENT -> QUOTED -> INTENT        two-step: the quote is recorded, its execution follows
  *
