@@ -125,7 +125,7 @@ export const ROWS: Readonly<Record<string, Readonly<Record<string, Panel>>>> = {
       ),
     ]),
     'Duration of calls': panel('s', '99th percentile.', [quantile(0.99, 'apiCallDurationSeconds', 'operation')]),
-    'HTTP status': panel('ops', 'None: no whole answer came.', [rate('status', 'apiResponses')]),
+    'HTTP status': panel('ops', 'None: no complete answer came.', [rate('status', 'apiResponses')]),
     'Breakers not closed, service held': redFrom(
       1,
       'short',

@@ -12,7 +12,7 @@ export class PendingCall {
   constructor(timeoutMs: number, hooks: CallHooks, onSettled: (answer: Answer) => void) {
     this.#hooks = hooks;
     this.#onSettled = onSettled;
-    const reason = `no whole answer within ${timeoutMs} ms`;
+    const reason = `no complete answer within ${timeoutMs} ms`;
     this.#deadline = setTimeout(() => this.settle({ kind: this.#isSent ? 'lost' : 'never-sent', reason }), timeoutMs);
   }
 

@@ -64,7 +64,7 @@ const RETRY_AFTER_SECONDS = 1;
 
 export class SimulatedService {
   readonly state: ServiceState;
-  /** Keys with a call of which no whole answer came back. */
+  /** Keys with a call that got no complete answer. */
   readonly unclearKeys = new Set<string>();
   /** Calls that were sent, by whom, in order. */
   readonly sendings: Sending[] = [];

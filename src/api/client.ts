@@ -148,7 +148,7 @@ function callOnce(
     const deadline = setTimeout(() => {
       const started = controller;
       settleUnfinished(
-        started === null ? `no connection within ${timeoutMs} ms` : `no whole answer within ${timeoutMs} ms`,
+        started === null ? `no connection within ${timeoutMs} ms` : `no complete answer within ${timeoutMs} ms`,
       );
       started?.abort(new Error('deadline'));
     }, timeoutMs);

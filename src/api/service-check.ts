@@ -170,7 +170,7 @@ function verdictOf(reading: ListReading, baseUrl: string): Verdict {
     case 'told-to-wait':
       return {
         kind: 'busy',
-        reason: `the payment service asks to wait (${reason})`,
+        reason: `the payment service asks us to wait (${reason})`,
         setting: null,
         retryAfterMs: reading.retryAfterMs,
       };

@@ -49,7 +49,7 @@ export type Answer =
     }
   /** It is certain that no byte of the request reached the service. */
   | { kind: 'never-sent'; reason: string }
-  /** It may have reached the service, but no whole answer came back. */
+  /** It may have reached the service, but no complete answer came back. */
   | { kind: 'lost'; reason: string };
 
 /** The error in a body, as far as we can read it. */
@@ -139,7 +139,7 @@ export type ListReading =
 export type ListFailure =
   /** No call was made: the service is held. */
   | 'held'
-  /** Never sent, no whole answer, 408, or 5xx except 501. */
+  /** Never sent, no complete answer, 408, or 5xx except 501. */
   | 'unreachable'
   | 'unauthorized'
   | 'redirected'

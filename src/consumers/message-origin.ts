@@ -41,10 +41,10 @@ export function sizeProblem(message: InputMessage): string | null {
     message.headerCount <= HEADERS_MAX + (isMoved ? MOVED_HEADERS : 0) &&
     message.headerBytes <= COMMAND_HEADER_BYTES_MAX + (isMoved ? MOVED_HEADER_BYTES : 0);
   if (cut === null && isWithin) return null;
-  return `a command has at most ${HEADERS_MAX} headers, with at most ${COMMAND_HEADER_BYTES_MAX} bytes together`;
+  return `a command has at most ${HEADERS_MAX} headers, with at most ${COMMAND_HEADER_BYTES_MAX} bytes in total`;
 }
 
-/** The message as it was read, at its first place. */
+/** The message as we read it, with the place where it was first published. */
 export function originalMessage(place: Place, laneCount: number, message: InputMessage): OriginalMessage {
   const { headers, key, unreadableBatch, value } = message;
   const batch = unreadableBatch === null ? {} : { offset: unreadableBatch.firstOffset, lastOffset: message.offset };

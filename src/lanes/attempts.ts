@@ -136,7 +136,7 @@ export class Attempts {
         if (!this.#acquisition.isOpen()) return 'the lane is not open any more';
         if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
         if (this.#acquisition.isHeld(entry)) return 'an operator holds such commands';
-        if (isKeyLost(entry, clock.nowMs(), policy)) return 'the service may soon forget its key';
+        if (isKeyLost(entry, clock.nowMs(), policy)) return 'the service may soon forget the idempotency key';
         return clock.nowMs() >= entry.deadlineMs ? 'the time limit of the command passed' : null;
       },
       ended: (attemptId, end) => this.#put({ kind: 'ended', key: entry.key, attemptId, end }),

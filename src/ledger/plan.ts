@@ -49,7 +49,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
       if (again !== null && proof.by === 'LOOK_UP') return lookFirst(entry, nowMs, policy);
       return again ?? { kind: 'call' };
     }
-    const why = isTooLate ? limitPassed(entry) : 'the service may have forgotten its key since';
+    const why = isTooLate ? limitPassed(entry) : 'the service may have forgotten the idempotency key since';
     return { kind: 'expire', ...proofInWords(proof, why) };
   }
   // If the refusal is a conflict, even the same key settles nothing.
@@ -61,7 +61,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
       if (queryOf(entry, firstSentMs) !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
       const why = isTooLate
         ? `${limitPassed(entry)} before it could be repeated`
-        : 'the service may have forgotten the key since';
+        : 'the service may have forgotten the idempotency key since';
       return giveUp(`a call got no clear answer, and ${why}`);
     }
     case 'HARMLESS':
@@ -80,7 +80,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   }
 }
 
-/** Whether only its key keeps the entry's next call from a second effect, and the service may have forgotten that key. */
+/** Whether only the idempotency key keeps the entry's next call from a second effect, and the service may have forgotten it. */
 export function isKeyLost(entry: Entry, nowMs: number, policy: LedgerPolicy): boolean {
   const { firstSentMs } = entry;
   const proof = proofOf(entry);

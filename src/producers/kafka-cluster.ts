@@ -91,7 +91,7 @@ const METADATA_MS_MAX = 300_000;
 /** A cluster with connections of its own. */
 export function createCluster(kafka: Kafka): Cluster {
   const symbol = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === CREATE_CLUSTER);
-  if (symbol === undefined) throw new Error('this kafkajs is not the version that the processor is made for');
+  if (symbol === undefined) throw new Error('this is not the version of kafkajs that the processor requires');
   const create = (kafka as unknown as Record<symbol, (options: object) => Cluster>)[symbol];
   if (create === undefined) throw new Error('this kafkajs cannot create a cluster');
   return create({ metadataMaxAge: METADATA_MS_MAX, allowAutoTopicCreation: false });

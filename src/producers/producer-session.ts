@@ -25,10 +25,10 @@ import {
 /** A transaction's first record in one partition. The others follow it directly, and then a control record. */
 export interface WrittenAt {
   readonly firstOffset: bigint;
-  /** By the broker's clock, milliseconds since 1970; 0: the topic has its clients' timestamps. */
+  /** By the broker's clock, milliseconds since 1970; 0: the topic keeps its clients' timestamps. */
   readonly timestampMs: number;
 }
-/** By `topic/partition`. Left out are partitions whose broker does not tell the offset. */
+/** By `topic/partition`, without partitions whose broker does not report the offset. */
 export type Written = ReadonlyMap<string, WrittenAt>;
 
 export interface SessionOptions {
@@ -45,7 +45,7 @@ const TRANSACTION_COORDINATOR = 1;
 /** The coordinator ends the previous transaction within a few milliseconds. */
 const WAIT_MS_MIN = 3;
 const WAIT_MS_MAX = 500;
-/** Shares of the time that a step has taken: retries are frequent at first. */
+/** Wait before a retry, as a share of the time that the step has taken: retries are frequent at first. */
 const BUSY_WAIT_SHARE = 0.1;
 const MOVED_WAIT_SHARE = 0.4;
 const NO_OFFSET = -1n;
@@ -100,7 +100,7 @@ export class ProducerSession {
     this.#sequences.clear();
   }
 
-  /** Adds partitions to the transaction; the first begins it, once the previous one has ended. */
+  /** Adds partitions to the transaction. The first call begins it, once the coordinator has ended the previous one. */
   async register(partitions: readonly PartitionName[]): Promise<void> {
     await this.#askCoordinator(addPartitionsRequest(this.#initialised(), partitions), (answers) => {
       const missing = new Set(partitions.map(({ partition, topic }) => batchName(topic, partition)));
@@ -123,7 +123,7 @@ export class ProducerSession {
           this.#produce(leader, ofLeader, (batch, { firstOffset, timestampMs }) => {
             waiting.delete(batch.name);
             this.#sequences.set(batch.name, sequenceAfter(batch));
-            // -1 if the topic has its clients' timestamps.
+            // The broker sends -1 if the topic keeps its clients' timestamps.
             if (firstOffset > NO_OFFSET)
               written.set(batch.name, { firstOffset, timestampMs: Math.max(0, timestampMs) });
           }),
@@ -145,7 +145,7 @@ export class ProducerSession {
       endTransactionRequest(this.#initialised(), isCommit),
       (errorCode) => [verdictOf(errorCode)],
       (error) => {
-        throw new AnswerLostError('it is not known how the transaction ended', { cause: error });
+        throw new AnswerLostError('we do not know how the transaction ended', { cause: error });
       },
     );
   }

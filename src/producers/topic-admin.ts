@@ -75,7 +75,7 @@ function wrongLanes(
     kind: 'lanes',
     message:
       `LANES is ${LANES}, and all ${states.size} topics of ${TOPIC_PREFIX} have ${partitions} partitions: set LANES to ${partitions}, ` +
-      'or create topics under another TOPIC_PREFIX (partitions must not be added: the memory of keys is by lane)',
+      'or create topics under another TOPIC_PREFIX (do not add partitions: keys would move to lanes that do not remember them)',
   };
 }
 
@@ -134,7 +134,8 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
       kind: 'partitions',
       message:
         `topic ${topic} has ${state.partitions} partitions and LANES is ${settings.LANES}: set LANES to the number that ` +
-        'this prefix was created with, or create topics under another TOPIC_PREFIX (partitions must not be added: the memory of keys is by lane)',
+        'this prefix was created with, or create topics under another TOPIC_PREFIX (do not add partitions: keys would move to lanes ' +
+        'that do not remember them)',
     });
   }
   if (value('cleanup.policy') !== definition.cleanupPolicy) {
@@ -180,13 +181,13 @@ function retentionProblems(
   } else if (retentionMs <= longestAgeMs) {
     problem(
       `topic ${topic} keeps commands for ${retentionMs} ms, no longer than the longest COMMAND_MAX_AGE (${longestAgeMs} ms), ` +
-        'so that a waiting command could be removed unanswered: raise retention.ms or lower COMMAND_MAX_AGE',
+        'so retention could delete a command that still waits: raise retention.ms or lower COMMAND_MAX_AGE',
     );
   }
   const retentionBytes = value('retention.bytes');
   if (retentionBytes !== '-1') {
     problem(
-      `topic ${topic} has retention.bytes=${retentionBytes}, so that waiting commands could be removed unanswered: ` +
+      `topic ${topic} has retention.bytes=${retentionBytes}, so retention could delete commands that still wait: ` +
         alteration(topic, 'retention.bytes', '-1'),
     );
   }

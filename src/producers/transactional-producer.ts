@@ -119,7 +119,7 @@ export class TransactionalProducer {
       timer = setTimeout(() => {
         const { problem } = this.#session;
         const because = problem === null ? '' : ` (${problem.message})`;
-        reject(new Error(`not done within ${deadlineMs} ms${because}`, { cause: problem }));
+        reject(new Error(`timed out after ${deadlineMs} ms${because}`, { cause: problem }));
       }, deadlineMs);
     });
     try {

@@ -40,7 +40,7 @@ describe('at the start the service is held, with the reason, and released by its
     ['a redirect', always(302, '', { location: 'https://login.example/x?y=z' }), /wrong base URL.*login\.example/],
     ['a list request refused', always(400, '{}'), /HTTP 400/],
     ['an outage', always(503, '{}'), /cannot be reached.*503/],
-    ['a rate limit', always(429, '{}', { 'retry-after': '0' }), /asks to wait/],
+    ['a rate limit', always(429, '{}', { 'retry-after': '0' }), /asks us to wait/],
     ['a dropped connection', (_request, socket) => void socket.resetAndDestroy(), /cannot be reached/],
   ];
   test.each(cases)('%s', async (_name, script, reason) => {

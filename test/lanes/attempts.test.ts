@@ -69,5 +69,5 @@ test('a repeated call that waited for its slot until the service may forget its 
     });
   // First sent at 500 ms; a call may take 1,000 ms, and its effect 500 ms more.
   expect(reasonsAt(8_999)).toEqual([null, null]);
-  expect(reasonsAt(9_000)).toEqual(['the service may soon forget its key', null]);
+  expect(reasonsAt(9_000)).toEqual(['the service may soon forget the idempotency key', null]);
 });

@@ -1,4 +1,4 @@
-/** Invariant I5 in virtual time: while the service fails, refuses us or asks to wait, commands wait; none is refused or buried. */
+/** Invariant I5 in virtual time: while the service fails, refuses us or asks us to wait, commands wait; none is refused or buried. */
 import { expect } from 'vitest';
 import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
 import { allAccepted, reasonsOf } from '../support/outage.ts';

@@ -4,7 +4,7 @@ import type { Mutation } from '../mutations.ts';
 export const PRODUCER_MUTATIONS: readonly Mutation[] = [
   {
     name: 'EndTxn is repeated after its answer is lost',
-    find: "(error) => { throw new AnswerLostError('it is not known how the transaction ended', { cause: error }); },",
+    find: "(error) => { throw new AnswerLostError('we do not know how the transaction ended', { cause: error }); },",
     replace: '',
     isToldDirectly: true,
   },
