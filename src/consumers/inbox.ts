@@ -3,7 +3,7 @@
  *
  *   offer   takes a batch that continues where the last one ended, as far as there is room; refuses any other batch and
  *           seeks back
- *   read    decodes the oldest message; it stays decoded until the lane takes it. While the registry is asked, it waits
+ *   read    decodes the oldest message; it stays decoded until the lane takes it. It waits while we ask the registry
  *   take    removes it
  *
  * At its limits the inbox pauses the partition: further messages stay in Kafka, where consumer lag shows them.
@@ -11,7 +11,7 @@
 import type { BatchReply, FetchedBatch } from './group-member.ts';
 import { inputMessage, sizeOf, type InputMessage } from './input-message.ts';
 
-/** The registry cannot be asked: the message waits. */
+/** The registry is unavailable: the message waits. */
 export interface Unavailable {
   readonly kind: 'unavailable';
   readonly problem: string;
@@ -53,7 +53,7 @@ const BYTES_MAX = 2 * 1024 * 1024;
 /** A batch may exceed these limits by as much as an honest batch can hold. The rest of a larger batch is fetched again. */
 const BATCH_MESSAGES_MAX = 5_000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
-/** After this many seeks without progress we pause the partition: an out-of-range fetch also voids those of other partitions. */
+/** After this many seeks without progress we pause the partition: an out-of-range fetch also voids the other partitions' fetches. */
 const FRUITLESS_SEEKS_MAX = 10;
 const SEEK_AGAIN_MS = 5_000;
 /** Wait before the registry is asked again. */

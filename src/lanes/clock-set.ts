@@ -10,7 +10,7 @@ import type { EntryParts } from './answers.ts';
 export class ClockSet {
   readonly #parts: Pick<EntryParts, 'clock' | 'policy'>;
   readonly #unfinished: Map<string, Entry>;
-  /** How far the wall clock is ahead of the monotonic one: the least since it was set. */
+  /** How far the wall clock is ahead of the monotonic one: the minimum since it was last set forward. */
   #aheadMs: number;
 
   constructor(

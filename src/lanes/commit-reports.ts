@@ -1,6 +1,6 @@
 /**
- * Counts a lane's transaction for the metrics once it is committed. The answer to the commit says so. If that answer is lost, so is
- * the lane; the transaction may still be committed, and then only the ledger says so.
+ * Counts a lane's transaction for the metrics once it is committed. Normally the answer to the commit shows that. If the answer is
+ * lost, the lane is lost too; the transaction may still be committed, and then only the ledger shows it.
  *
  *   handed over -> committed: counted, once
  *               -> not committed: another owner has committed since, or the lane was taken again and the ledger read past it

@@ -5,7 +5,8 @@
  * that this owner begins no call against the order. An order may have come while nobody had the lane. So no call begins until
  * the owner has read the topic as far as it was written when it took the lane.
  *
- * A fenced owner may not know that yet, and may begin calls until its heartbeat is too old. Until then we confirm no order.
+ * A fenced owner may not know yet that it is fenced, and may begin calls until its heartbeat is too old. Until then we confirm no
+ * order.
  */
 import type { HoldIntake } from '../consumers/hold-intake.ts';
 import type { Entry } from '../ledger/entry.ts';

@@ -6,7 +6,7 @@ import type { PartitionName } from '../producers/transaction-requests.ts';
 export interface LaneCommit {
   readonly lane: number;
   readonly records: readonly OutgoingRecord[];
-  /** By topic and partition: the share of the largest allowed batch that it takes there. */
+  /** How much of the largest allowed batch the commit fills in each partition, from 0 to 1; by topic and partition. */
   readonly shares: ReadonlyMap<string, number>;
   readonly bytes: number;
 }
@@ -16,7 +16,7 @@ interface Waiting {
   readonly commit: LaneCommit | null;
 }
 
-/** Of all lanes of one transaction: bounds memory and the time to its commit. */
+/** Limit over all lanes of one transaction. It bounds memory and the time until the commit. */
 const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
 
 /**

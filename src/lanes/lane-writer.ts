@@ -25,7 +25,7 @@ const CONTROL_RECORDS = 1;
 
 /** An open lane. */
 export interface LaneFiller extends Pick<Filler, 'fill' | 'lost'> {
-  /** @param own its records in the lane's ledger; null if the brokers do not tell their offsets */
+  /** @param own its records in the lane's ledger; null if the brokers do not report their offsets */
   committed(own: OwnCommit | null): void;
 }
 

@@ -20,7 +20,7 @@ export type ObservationItem =
       /** By the brokers' clock. */
       readonly writtenMs: number;
     }
-  /** Only the processor may write to the topic. Any other record is an error, and kept. */
+  /** Only the processor may write to the topic. Any other record is an error, and becomes a dead letter. */
   | { readonly kind: 'dead-letter'; readonly letter: DeadLetter };
 
 /**

@@ -84,7 +84,7 @@ export class StandingAside implements MemberStanding {
     this.#failedTries = 0;
     if (this.#announced !== true) return false;
     if (this.#lanes.length === 0) return true;
-    // No other member was served. They soon will be, and would lose their lanes until they have rejoined.
+    // All members announced that they were unserved. A rejoin before the others notice the recovery would cost them their lanes.
     const nowMs = this.#options.clock.monotonicMs();
     this.#servedSinceMs ??= nowMs;
     return nowMs - this.#servedSinceMs >= LASTING_MS;

@@ -22,9 +22,12 @@ import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from 'payment-processor-co
 import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 import type { LaneCommit } from './lane-commit.ts';
 
-/** Share of the largest allowed batch; a unit adds at most the rest. The largest answer, as entry or observation, is 2 MiB. */
+/**
+ * The share of the largest allowed batch at which the transaction is full. The last unit adds at most the rest: the largest
+ * answer, as entry or observation, is 2 MiB.
+ */
 const FULL_SHARE = 0.25;
-/** Of all partitions together: bounds memory and the time to the commit. */
+/** Limit over all partitions. It bounds memory and the time until the commit. */
 const BYTES_MAX = 4 * 1024 * 1024;
 /** Overhead of a record, and of each header: lengths and deltas at their longest. */
 const RECORD_OVERHEAD_BYTES = 40;
@@ -82,7 +85,7 @@ export class LaneTransaction {
     return this.#bytes === 0 && this.#positions.size === 0 && !this.#isWanted;
   }
 
-  /** Nothing was handled, whether or not it led to a record. */
+  /** True until something was handled, even if that led to no record. */
   isUntouched(): boolean {
     return this.#units === 0;
   }

@@ -21,14 +21,14 @@ export interface WarmUp {
 
 /** Interval between checks whether the ledger has been read. */
 const STEP_MS = 100;
-/** Then the process joins anyway: the others may need help, and the group must learn of a process that never gets there. */
+/** After this time the process joins anyway: the others may need help, and a process that never finishes must become visible. */
 const READ_MS_MAX = 600_000;
 /** Longer than healthy brokers need to answer. */
 const TRIES_MS_MAX = 2_000;
 
 /**
- * Resolves once the process is warm, or nobody else serves the lanes: those then open as their parts are read. If the group does
- * not answer, somebody may well serve them, and the group could not be joined either.
+ * Resolves once the process is warm, or once nobody else serves the lanes: each lane then opens as soon as its part is read. If
+ * the group does not answer, we assume that others serve the lanes. We could not join it then either.
  */
 export async function warmedUp({
   clock,

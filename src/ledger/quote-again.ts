@@ -4,9 +4,9 @@ import { backOffMs } from './back-off.ts';
 import { NO_CALLS, type Entry, type UnphasedEntry } from './entry.ts';
 import { instantInWords } from './time-limit.ts';
 
-/** A quote with less than this left when its answer came, by our clock, had no chance: the service's quotes live minutes. */
+/** Least life that an arriving quote must have left, by our clock. The service's quotes live minutes: one with less had no chance. */
 const QUOTE_LIFE_MIN_MS = 5_000;
-/** New quotes in a row because the previous one had expired on arrival: about 8 s in all, with their pauses. */
+/** How many quotes in a row we replace because they had expired on arrival. With the pauses this takes about 8 s. */
 export const REQUOTES_MAX = 5;
 
 export type QuoteAgain =

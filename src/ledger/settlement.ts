@@ -35,7 +35,7 @@ export function lookUpFromMs(endedMs: number, policy: Pick<LedgerPolicy, 'settli
   return endedMs + policy.settlingTimeMs;
 }
 
-/** Whether the service will still know the first call's key at the latest time that a call beginning now can arrive. */
+/** Whether the service will still know the first call's key when a call that begins now arrives, however late. */
 export function isKeyTrusted(
   firstSentMs: number,
   nowMs: number,

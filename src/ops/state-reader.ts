@@ -154,7 +154,7 @@ export class StateReader {
     return this.#memory;
   }
 
-  /** All lanes, not only our own: a hanging transaction keeps the next owner, whichever process, from reading the ledger. */
+  /** All lanes, not only our own: a hanging transaction keeps any next owner from reading the ledger. */
   #hangingInLedger(known: KnownTopicEnds, nowMs: number): ReadonlyMap<number, HeldBack> {
     const answer = known.topics.get(this.#options.topics.ledger);
     for (const lane of answer?.ends.keys() ?? []) {

@@ -29,7 +29,7 @@ export interface Cut {
   readonly headersLeftOut: number;
 }
 
-/** A message as it was read, with its first place. */
+/** A message as we read it, with its place. */
 export interface OriginalMessage {
   readonly topic: string;
   readonly partition: number;
@@ -49,7 +49,7 @@ export interface DeadLetter extends OriginalMessage {
   readonly message: string;
 }
 
-/** Reserved for our own headers: readers would take a publisher's for ours. */
+/** Reserved for our own headers: readers could not distinguish a publisher's from ours. */
 const OWN_PREFIX = 'dlq-';
 
 /** Our own sentences may quote the publisher's text. */

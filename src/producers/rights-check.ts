@@ -1,8 +1,8 @@
 /**
  * Asks the brokers what this client may do, right by right. It reads, writes and commits nothing.
  *
- * Brokers say what a client may do with groups (since Kafka 2.3) and topics (since 2.8). They do not for transactional ids, so
- * the check opens one that no process has. A right that the brokers do not report does not count as missing.
+ * Brokers report a client's rights on groups (since Kafka 2.3) and topics (since 2.8), but not on transactional ids. So the
+ * check opens a transactional id that no process uses. A right that the brokers do not report does not count as missing.
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { rightInWords, type Operation, type Right } from 'payment-processor-contract/rights';
@@ -10,7 +10,7 @@ import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 import { TransactionalProducer } from './transactional-producer.ts';
 
-/** Kafka's numbers of operations: a bit of the broker's answer for each. */
+/** Kafka's code of each operation: the position of its bit in the broker's answer. */
 const OPERATION_BITS: Readonly<Record<Operation, number>> = {
   Read: 3,
   Write: 4,

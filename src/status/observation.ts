@@ -12,8 +12,8 @@ export interface Observation {
   readonly transaction: Transaction | null;
   readonly quote: Quote | null;
   /**
-   * When the service may have been in the state shown, on the observer's wall clock. For a change that was sent more than
-   * once it begins with the first sending: a service that knows the key repeats its first answer, which may be old.
+   * The service was in the state shown at some time between these two, by the observer's wall clock. If a change was sent more
+   * than once, they begin with the first sending: a service that knows the key repeats its first answer, which may be old.
    */
   readonly requestBeganMs: number;
   readonly requestEndedMs: number;

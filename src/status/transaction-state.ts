@@ -10,9 +10,9 @@ export interface TransactionState {
   readonly updatedAt: string | null;
   /** The last status seen that shows a payment executed or rejected; kept even if the service takes it back. */
   readonly effectStatus: string | null;
-  /** The service's creation time, of the quote until the transaction is seen; the poller looks there. */
+  /** When the service created the transaction, or the quote until the transaction is seen; the poller looks at that time. */
   readonly createdAt: string | null;
-  /** When a terminal status was first observed; null while it is open. Another terminal status restarts it. */
+  /** When the present terminal status was first observed; null while the transaction is open. */
   readonly terminalSinceMs: number | null;
   /** When an observation that could not be ordered was written, by the brokers' clock; the poller looks again. */
   readonly unclearSinceMs: number | null;
@@ -81,7 +81,7 @@ export function decodeTransactionState(value: Buffer): TransactionState {
   return records.decode(value);
 }
 
-/** Null for an unreadable record: its lane reports it once something happens to it, and no other lane stops for it. */
+/** Null for an unreadable record. Its lane reports it at the transaction's next event; no other lane stops for it. */
 export function readableState(value: Buffer): TransactionState | null {
   try {
     return decodeTransactionState(value);
@@ -99,8 +99,8 @@ export function showsEffect(status: string): boolean {
 }
 
 /**
- * Since when the state is at rest; null: news may still come, however late. A quote without a transaction lives minutes; news of an
- * executed one comes with its transaction.
+ * Since when the state has been at rest; null if changes may still come, however late. A quote without a transaction lives only
+ * minutes. Changes of an executed quote come with its transaction.
  */
 export function restingSinceMs(state: TransactionState): number | null {
   const isOpen = state.status !== null && !isFinalStatus(state.status);

@@ -83,16 +83,16 @@ const DATA_FILE = 'data.mdb';
 const STAT_BLOCK_BYTES = 512;
 const IDENTITY_KEY = Buffer.from('identity');
 /**
- * Smaller than nearly every finished entry, larger than a transaction's state. Compressing a state would also take 6 us, and
- * all of them together would save only a tenth of the store.
+ * Smaller than nearly every finished entry, larger than a transaction's state. Compressing the states too would take 6 us each
+ * and save only a tenth of the store.
  */
 const COMPRESSION_BYTES_MIN = 400;
 /** The table of heads. */
 const SHARED_TABLES = 1;
 const TABLES_OF_LANE = 2;
-/** Longer than most calls with their two commits take. */
+/** Most calls take less than this, including both commits. */
 const GATHER_MS = 250;
-/** Over all lanes: these bound memory, and the time of one transaction. */
+/** Limits over all lanes. They bound memory, and the time of one transaction. */
 const PENDING_RECORDS_MAX = 2_000;
 const PENDING_BYTES_MAX = 8 * 1024 * 1024;
 const BINARY = { encoding: 'binary', keyEncoding: 'binary' } as const;

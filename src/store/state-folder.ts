@@ -19,9 +19,9 @@ const FOLDERS_MAX = 64;
 /** Rounds through all folders, for processes that start at the same moment and give way to each other. */
 const ROUNDS_MAX = 20;
 const ROUND_PAUSE_MS_MAX = 200;
-/** A store last written within this time before the latest one lacks at most the end of the ledger. */
+/** Stores written within this time of the most recently written one lack at most the end of the ledger. */
 const RECENTLY_MS = 3_600_000;
-/** A process that is stopped still has its connections accepted by the kernel. */
+/** Enough even for a stopped process (SIGSTOP): the kernel accepts connections on its behalf. */
 const PROBE_MS_MAX = 1_000;
 const CLAIM_PREFIX = 'claim-';
 const UNREADY_PREFIX = 'new-';
@@ -46,7 +46,7 @@ export async function claimStateFolder(stateDirectory: string): Promise<StateFol
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       for (const name of candidates(stateDirectory)) {
         const path = join(stateDirectory, name);
-        // Rows have customers' data.
+        // Rows contain customers' data.
         mkdirSync(path, { recursive: true, mode: 0o700 });
         const claim = await claimOf(path);
         if (claim !== null) return { path, release: () => drop(claim) };

@@ -20,7 +20,7 @@ const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 export interface MemberQuestion {
   /** As `checkedAddress` returns it. */
   readonly address: string;
-  /** The name that its report must bear. */
+  /** The name that its report must carry. */
   readonly process: string;
   readonly authToken: string | null;
   readonly after: string | null;

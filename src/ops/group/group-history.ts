@@ -1,6 +1,6 @@
 /**
- * Merges the samples of all members into one history. Counts are summed. Of ages and percentiles the highest counts, because
- * percentiles cannot be summed. Pure.
+ * Merges the samples of all members into one history. Counts are summed. For ages and percentiles the highest value is
+ * taken, because percentiles cannot be summed. Pure.
  *
  * Wall-clock time is cut into slots of five seconds. Every member samples at the start of each slot, and the samples of a slot
  * are merged. If a member's clock is off by more than a slot, its samples are merely shifted in time.
