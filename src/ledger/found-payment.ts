@@ -11,7 +11,7 @@ export function differencesFrom(entry: Entry, transaction: Transaction): string[
   const lookUp = OPERATIONS[operationOf(entry)].lookUp;
   const { quoted } = entry;
   const { receivedAmount } = transaction;
-  // No payment is of 0: this amount is not known yet.
+  // No payment has the amount 0: it is not known yet.
   const shownAmount = receivedAmount?.amount === 0n ? null : (receivedAmount?.amount?.toString() ?? null);
   return differing([
     ['type', lookUp?.type, transaction.type],

@@ -12,7 +12,7 @@ import { keptFields } from './kept-fields.ts';
 export type Settlement =
   /** The same call with the same key: the service replays its answer. */
   | 'SAME_KEY'
-  /** The same call again: no effect of it moves money. */
+  /** The same call again: none of its effects moves money. */
   | 'HARMLESS'
   /** The same call again: a second effect moves only a sandbox's money. */
   | 'SANDBOX'

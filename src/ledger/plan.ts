@@ -121,7 +121,7 @@ function proofInWords(proof: Unexecuted, why: string): { reason: string; settled
   }
 }
 
-/** Not before the settling time, even if the doubt was first to be settled in another way. */
+/** Looks up only after the settling time, even if the doubt was first to be settled in another way. */
 function lookUpPlan(entry: Entry, firstSentMs: number, nowMs: number, policy: LedgerPolicy): Plan {
   if (nowMs - firstSentMs >= policy.idempotencyRetentionMs) return giveUp('it could not be looked up in time');
   const query = queryOf(entry, firstSentMs);

@@ -149,7 +149,7 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
     problems.push({
       topic,
       kind: 'timestamp',
-      message: `topic ${topic} has message.timestamp.type=${value('message.timestamp.type')}, so that ${definition.purpose === 'ledger' ? "a single process's wrong clock could make the ledger forget keys early" : "publishers' clocks would decide the age of a command"}: ${alteration(topic, 'message.timestamp.type', 'LogAppendTime')}`,
+      message: `topic ${topic} has message.timestamp.type=${value('message.timestamp.type')}, so ${definition.purpose === 'ledger' ? "a single process's wrong clock could make the ledger forget keys early" : "publishers' clocks would decide the age of a command"}: ${alteration(topic, 'message.timestamp.type', 'LogAppendTime')}`,
     });
   }
   if (Number(value('max.message.bytes')) < definition.maxMessageBytes && definition.purpose !== 'command') {

@@ -26,7 +26,7 @@ export interface PartitionCode extends PartitionName {
 export interface WrittenCode extends PartitionCode {
   /** -1: the broker does not say. */
   readonly firstOffset: bigint;
-  /** -1: the topic has its clients' timestamps. */
+  /** -1: the topic keeps its clients' timestamps. */
   readonly timestampMs: number;
 }
 
