@@ -98,6 +98,8 @@ export class SimulatedBroker {
   readonly #topics = new Map<string, Topic>();
   #made = 0;
   #refusedText: string | null = null;
+  /** How far the clock of the brokers that lead the topic is ahead. */
+  readonly #aheadMs = new Map<string, number>();
   /** Ends that new leaders report, by partition, until an instant. */
   readonly #shownEnds = new Map<string, { end: number; untilMs: number }>();
   readonly #producers = new Map<string, Coordinated>();
@@ -185,6 +187,11 @@ export class SimulatedBroker {
   /** Takes no record with the text from transactional producers, as one that an interceptor finds fault with. */
   refuse(text: string): void {
     this.#refusedText = text;
+  }
+
+  /** The brokers that lead the topic have a clock of their own. */
+  setClockAhead(topic: string, aheadMs: number): void {
+    this.#aheadMs.set(topic, aheadMs);
   }
 
   /** As a producer without transactions does. */
@@ -301,7 +308,7 @@ export class SimulatedBroker {
     const refused = this.#refusedText;
     if (refused !== null && records.some(({ value }) => value?.includes(refused) === true))
       throw brokerError('INVALID_RECORD');
-    const { nowMs } = this.#time;
+    const nowMs = this.#time.nowMs + (this.#aheadMs.get(to.topic) ?? 0);
     const isCreateTime = timestampType === 'CreateTime';
     if (isCreateTime && records.some(({ timestampMs }) => timestampMs > nowMs + AHEAD_MS_MAX))
       throw brokerError('INVALID_TIMESTAMP');

@@ -37,6 +37,8 @@ export class Committer {
   readonly #fencing = new Map<string, Promise<void>>();
   readonly #disowning = new Set<Promise<void>>();
   #apartUntilMs = -Infinity;
+  /** False: a broker refused the time of another broker, because their clocks differ. Then records have our own time. */
+  #isDatedByBrokers = true;
   #isClosed = false;
 
   constructor(options: CommitterOptions) {
@@ -53,8 +55,11 @@ export class Committer {
     if (loop?.isBroken() === false) return loop;
     const { clock, groupId, makeProducer } = this.#options;
     if (loop?.wasRefusedTogether() === true) this.#apartUntilMs = clock.monotonicMs() + APART_MS;
+    const refusedTime = loop?.refusedTime() ?? null;
+    if (refusedTime !== null) this.#isDatedByBrokers = refusedTime === 'own';
     const transactionalId = idPrefixOf(groupId) + randomUUID();
-    return new Loop(transactionalId, makeProducer(transactionalId), clock, this.#apartUntilMs);
+    const producer = makeProducer(transactionalId);
+    return new Loop(transactionalId, producer, clock, this.#apartUntilMs, this.#isDatedByBrokers);
   }
 
   /** Transactional ids that this process has fenced; nobody uses them again. The set grows as it fences more. */

@@ -12,6 +12,7 @@
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { Signal } from '../consumers/signal.ts';
+import { BrokerAnswerError } from '../producers/broker-verdicts.ts';
 import type { Written } from '../producers/producer-session.ts';
 import { encodeBatches } from '../producers/record-batch.ts';
 import { TransactionFailedError, type TransactionalProducer } from '../producers/transactional-producer.ts';
@@ -63,6 +64,7 @@ export class Loop {
   readonly #producer: TransactionalProducer;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #apartUntilMs: number;
+  readonly #isDatedByBrokers: boolean;
   readonly #signal = new Signal();
   /** Without the seats of the transaction under way. The seat that has waited longest since its last transaction comes first. */
   #seats: Seated[] = [];
@@ -75,17 +77,22 @@ export class Loop {
   #wasRefusedTogether = false;
   #isClosing = false;
 
-  /** @param apartUntilMs on the monotonic clock: until then each lane has transactions of its own */
+  /**
+   * @param apartUntilMs on the monotonic clock: until then each lane has transactions of its own
+   * @param isDatedByBrokers whether records have the brokers' time, as soon as a commit gives it; else our own
+   */
   constructor(
     transactionalId: string,
     producer: TransactionalProducer,
     clock: Pick<Clock, 'monotonicMs'>,
     apartUntilMs: number,
+    isDatedByBrokers = true,
   ) {
     this.transactionalId = transactionalId;
     this.#producer = producer;
     this.#clock = clock;
     this.#apartUntilMs = apartUntilMs;
+    this.#isDatedByBrokers = isDatedByBrokers;
   }
 
   isBroken(): boolean {
@@ -95,6 +102,13 @@ export class Loop {
   /** True if it broke because the broker refused a transaction of several lanes. */
   wasRefusedTogether(): boolean {
     return this.#wasRefusedTogether;
+  }
+
+  /** Whose time the records had, if it broke because a broker refused that time; null: it did not. */
+  refusedTime(): 'brokers' | 'own' | null {
+    const cause = this.#broken?.cause;
+    if (!(cause instanceof BrokerAnswerError) || cause.type !== 'INVALID_TIMESTAMP') return null;
+    return this.#brokersAheadMs === null ? 'own' : 'brokers';
   }
 
   /** Connects early, so that the first commit need not wait. @throws an error that the first commit then meets too */
@@ -209,7 +223,7 @@ export class Loop {
 
   #heard(written: Written): void {
     const latestMs = Math.max(0, ...[...written.values()].map(({ timestampMs }) => timestampMs));
-    if (latestMs > 0) this.#brokersAheadMs = latestMs - this.#clock.monotonicMs();
+    if (latestMs > 0 && this.#isDatedByBrokers) this.#brokersAheadMs = latestMs - this.#clock.monotonicMs();
   }
 
   /** @returns the seats whose commits go out together */
