@@ -9,7 +9,7 @@
  * and opens and ends them.
  */
 import { aheadMsOf } from 'payment-processor-contract/clock';
-import { longestWaitMs, takenUp } from '../ledger/wrong-clocks.ts';
+import { longestWaitMs, takenUp, withKeyAge } from '../ledger/wrong-clocks.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import type { OwnCommit } from '../store/own-commits.ts';
 import { AdmittedTime } from './admitted-time.ts';
@@ -125,8 +125,11 @@ export class OpenLane implements LaneFiller {
       isHeld: (entry) => holds.refusal(entry) !== null,
       wake,
     });
+    const nowMs = parts.clock.nowMs();
+    // The OWNER record has just been written.
+    const brokersMs = parts.index.checkpoint(parts.lane).timestampMs;
     for (const known of [...this.#memory.unfinished.values()]) {
-      const entry = takenUp(known, parts.clock.nowMs(), parts.policy);
+      const entry = takenUp(withKeyAge(known, nowMs, brokersMs, parts.policy), nowMs, parts.policy);
       this.#memory.putEntry(entry, this.#commit);
       if (entry.phase.state === 'INTENT') this.#attempts.takeUp(entry);
       else this.#timers.set(entry, aheadMsOf(parts.clock));

@@ -4,7 +4,7 @@
  */
 import { RETRY_AFTER_MAX_MS } from '../api/reading.ts';
 import type { Entry } from './entry.ts';
-import type { LedgerPolicy } from './settlement.ts';
+import { settlementOf, type LedgerPolicy } from './settlement.ts';
 
 /** No entry waits longer for its instant, whatever settings it was written with; if one does, a clock was wrong. */
 export function longestWaitMs(policy: Pick<LedgerPolicy, 'callsEndWithinMs' | 'settlingTimeMs'>): number {
@@ -29,4 +29,25 @@ export function withinReach(entry: Entry, nowMs: number, policy: Pick<LedgerPoli
 export function takenUp(entry: Entry, nowMs: number, policy: Pick<LedgerPolicy, 'callsEndWithinMs'>): Entry {
   const taken = withinReach(entry, nowMs, policy);
   return taken.lastEndedMs === null ? taken : { ...taken, lastEndedMs: Math.max(taken.lastEndedMs, nowMs) };
+}
+
+/**
+ * For a new owner: when the calls of an entry were sent first, by its clock, at the earliest. If its clock is slow, or the former
+ * owner's was fast, an idempotency key would seem younger than it is, and be used again when the service has forgotten it. Nothing
+ * is sent before the command is published.
+ * @param brokersMs now by the brokers' clock
+ */
+export function withKeyAge(entry: Entry, nowMs: number, brokersMs: number, policy: LedgerPolicy): Entry {
+  if (settlementOf(entry, policy) !== 'SAME_KEY') return entry;
+  const { firstSentMs, phase } = entry;
+  const publishedMs = entry.origin.timestampMs;
+  const byOurClock = (sentMs: number): number => {
+    const earliestMs = sentMs > Math.max(nowMs, brokersMs) ? publishedMs : Math.max(sentMs, publishedMs);
+    return earliestMs - Math.max(0, brokersMs - nowMs);
+  };
+  return {
+    ...entry,
+    firstSentMs: firstSentMs === null ? null : byOurClock(firstSentMs),
+    phase: phase.state === 'INTENT' ? { ...phase, atMs: byOurClock(phase.atMs) } : phase,
+  };
 }
