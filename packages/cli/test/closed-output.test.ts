@@ -1,4 +1,4 @@
-/** What becomes of a command whose output nobody reads any more. */
+/** What happens to a command whose output nobody reads any more. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

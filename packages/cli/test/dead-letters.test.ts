@@ -227,7 +227,7 @@ describe('dead-letters acknowledge', () => {
     expect(await letters('acknowledge', '0/999999', '--because', 'none')).toMatchObject({ code: 3 });
   });
 
-  test('of what somebody redrives at the same time is not told; nor is anybody sent to the key of an acknowledgement', async () => {
+  test('is not reported when somebody redrives at the same time; nor is anybody sent to the key of an acknowledgement', async () => {
     const place = await bury(null, COMMAND, 'crossed');
     expect(await letters('redrive', place, '--key', 'crossed-1', '--operator', 'bob', '--yes')).toMatchObject({
       code: 0,

@@ -78,7 +78,7 @@ describe('the transaction of a transfer-in', () => {
     expect(doubt).toMatch(/^it is not known whether other transactions fit the command \(.*data\[1\] has no id/);
   });
 
-  test('of a call that was turned away, not by the service for certain, is no other payment', async () => {
+  test('of a call that was asked to retry later, perhaps by a proxy, is no other payment', async () => {
     const publishedMs = SENT_MS - 1_800_000;
     const origin = { ...entryAt('transfer-in').origin, timestampMs: publishedMs };
     const early = aTransaction({ ...WHOLE, createdAt: '2026-01-31T11:30:01.000Z' });

@@ -135,7 +135,7 @@ describe('doctor', () => {
     );
   });
 
-  test('what lies behind a publisher’s open transaction is said by doctor, lag, and whoever misses a key or a result', async () => {
+  test('messages behind a publisher’s open transaction are reported by doctor, lag, and commands that miss a key or a result', async () => {
     const { environment, kafka, topics } = stack();
     const end = await openTransaction(kafka, topics.commands['transfer-in'], 1);
     const held = /1 message of \S+\.transfer-in\.v1, lane 1, behind an open transaction/;

@@ -74,7 +74,7 @@ test('under load, with a member that stands still and one that joins: no call be
   await publish(10);
   const frozen = await stack().startProcessor();
   const other = await stack().startProcessor();
-  // Held by the order of before.
+  // Held by the previous order.
   expect(await stack().service.callsMade()).toBe(0);
   expect(await cli('release', '--reason', 'go')).toMatchObject({ code: 0 });
   await stack().journal.resultsOfAll(keys);

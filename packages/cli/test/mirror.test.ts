@@ -73,7 +73,7 @@ test('a client without a registry requests and hears the same as one that has it
   await producer.disconnect();
 
   // A copy comes after its original: read in this order, as many of both are the same ones, whatever is still published.
-  // Status changes are told after the result.
+  // Status changes are published after the result.
   const kinds = [...STREAMS, 'unreadable'].map(kindOf);
   let copies: PaymentEvent[];
   let originals: PaymentEvent[];

@@ -18,7 +18,7 @@ const mine = note('mine');
 const sameLetter = note('theirs', { offset: 19n });
 const otherLetter = note('theirs', { offset: 19n, letterOffset: 9n });
 
-test('nothing is told before the own note is there', () => {
+test('there is no verdict before our own note is there', () => {
   expect(firstBefore([sameLetter], claim())).toBe('not-there-yet');
 });
 

@@ -70,7 +70,7 @@ describe('a letter whose own key may have been paid', () => {
     expect(plan(undefined, { ...forgotten, isBulk: false }).at(-1)).toContain(words);
   });
 
-  test('is told of under its own key, where the ledger would take it for a new one', () => {
+  test('gets a warning under its own key, where the ledger would take it for a new one', () => {
     expect(plan(null, { isBulk: false }).at(-1)).toMatch(/has forgotten .* may be the same payment/);
   });
 });
@@ -85,7 +85,7 @@ describe('a letter whose own command was set aside before it was read', () => {
       expect(plan(unread, { key: 'order-1-again', isBulk }).at(-1)).toMatch(/^the key order-1-again is not known/);
   });
 
-  test('is refused under its own key, and nobody is told to RETRY what was never read', () => {
+  test('is refused under its own key, and nobody is advised to RETRY what was never read', () => {
     expect(() => plan(unread, { isBulk: false })).toThrow(
       /FAILED result, so that this message would be a CONFLICT.*--key/,
     );

@@ -1,4 +1,4 @@
-/** What is told of a run that breaks off: of each letter what became of it, whatever the others came to. Pure. */
+/** The report of a run that breaks off: the outcome of each letter, whatever happened to the others. Pure. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { PaymentClientError } from 'payment-processor-client/internal/client-error';
@@ -58,7 +58,7 @@ test.each([
   expect(tallyOf(line === undefined ? [] : [line])).toBe(tally);
 });
 
-test('a letter of whose key another was redriven meanwhile is not published, and it is told that it is marked', async () => {
+test('a letter is not published if another of its key was redriven meanwhile, and the problem says that it is marked', async () => {
   const note = { partition: 0, letterOffset: 90n, offset: 91n, letterKey: 'key-0', key: 'key-0b', because: null };
   const theirs = { ...note, operator: 'dana', timestamp: '2026-01-01T00:00:00.000Z', id: 'theirs' };
   const run = parts({ claim: async () => [theirs] });

@@ -200,7 +200,7 @@ describe('resolve', () => {
     expect(await resolve('overtaken', ...retry, '--expected-revision', '2')).toMatchObject({ code: 0 });
   });
 
-  test('that was buried is not redriven with others: the publisher was told otherwise meanwhile', async () => {
+  test('that was buried is not redriven with others: the publisher got a different result meanwhile', async () => {
     const key = 'buried-retry';
     await unknownTransfer(stack(), key);
     const absent = ['--decision', 'NOT_EXECUTED', '--reason', 'its publisher sends it anew', '--operator', 'ada'];

@@ -192,7 +192,7 @@ describe('what was not thought of', () => {
   });
 });
 
-test('no registry, and none that answers, are told apart', async () => {
+test('no registry, and one that does not answer, have different codes', async () => {
   const start = { from: 'now' } as const;
   const options = { streams: ['results'], start, onEvent: () => undefined } as const;
   expect(await thrownBy(() => subscribe(SETTINGS, options))).toMatchObject({ code: 'NO_REGISTRY', retryable: false });

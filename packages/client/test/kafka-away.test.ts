@@ -1,4 +1,4 @@
-/** A Kafka that goes away amid the questions before a subscription: whoever opens it is told so, and not of a mistake of ours. */
+/** Kafka goes away during the queries before a subscription: the caller's error says so, and does not blame a bug of ours. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, test, vi } from 'vitest';
 import { KafkaGate, KAFKA_API, type GateRequest } from '../../../test/support/kafka-gate.ts';

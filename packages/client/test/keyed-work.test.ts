@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { KeyedWork } from '../src/kafka/keyed-work.ts';
 
-/** Work that ends when it is told to. */
+/** Work that ends on request. */
 class Records {
   readonly log: string[] = [];
   readonly passed: number[] = [];

@@ -111,7 +111,7 @@ describe('the packed client', () => {
     expect(ended).toEqual({ code: 0, stdout: REQUEST_OUTPUT, stderr: '' });
   });
 
-  test('refuses to connect with a kafkajs that is not the mended one', async () => {
+  test('refuses to connect with an unpatched kafkajs', async () => {
     const requests = join(
       project.folder,
       'node_modules/payment-processor-client/node_modules/kafkajs/src/protocol/requests/index.js',
@@ -126,7 +126,7 @@ describe('the packed client', () => {
 
   test.each(EXAMPLES)('runs what the docs show: $name', async ({ text }) => {
     await project.write('example.ts', text);
-    // Subscriptions go on until they are told to end.
+    // Subscriptions continue until they are stopped.
     const stopAt = text.includes("once('SIGTERM'") ? 'ACCEPTED' : undefined;
     const run = await project.run(process.execPath, ['example.ts'], { ...stack().environment }, stopAt);
     expect(run).toMatchObject({ code: 0, stderr: '' });

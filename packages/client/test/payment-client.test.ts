@@ -55,7 +55,7 @@ describe('a request whose first try certainly wrote nothing', () => {
   });
 });
 
-test('a request that goes on trying publishes what was asked for, whatever becomes of fields and options meanwhile', async () => {
+test('a request that retries publishes what was asked for, even if fields and options change meanwhile', async () => {
   const published: string[] = [];
   const publishUntyped: PaymentCommandPublisher['publishUntyped'] = async (type, key, fields, options) => {
     published.push(`${fingerprintOf(type, key, fields)} ${options?.expiresAt?.toISOString()}`);

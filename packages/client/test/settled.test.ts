@@ -58,7 +58,7 @@ describe('a payment', () => {
     expect(await takenUp('two:execute', 30_000)).toMatchObject({ kind: 'settled', status: 'COMPLETED', transactionId });
   });
 
-  test('that was refused, and one of which nothing is known, are told apart from it', async () => {
+  test('that was refused, or of which nothing is known, is distinguished from a settled one', async () => {
     const key = 'refused';
     await stack().service.addFaults({ kind: 'status', operation: 'transfer-in', key, httpStatus: 400 });
     await client.request('transfer-in', key, transferInOf(key), WAIT);

@@ -1,4 +1,4 @@
-/** A subscriber that is killed amid its events: none is left out by the next one, and how many come again. */
+/** A subscriber that is killed among its events: the next one misses none, and how many come again. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';

@@ -233,7 +233,7 @@ describe('close', () => {
     expect(await readToEnd(groupId)).toEqual([]);
   });
 
-  test('does not wait for longer than it was told', async () => {
+  test('does not wait longer than its limit', async () => {
     const { subscription, isDone } = await openAndBegin('endless', Infinity, 300);
     await subscription.close();
     expect(isDone()).toBe(false);

@@ -16,7 +16,7 @@ function parseByReviver(text: string): unknown {
   );
 }
 
-/** All that can be told of a value: the order of members, whose they are, prototypes, and each number's text. */
+/** All that can be observed of a value: the order of members, whose they are, prototypes, and each number's text. */
 function told(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return [typeof value, value];
   if (platformJson.isRawJSON(value)) return ['number', value.rawJSON];

@@ -377,7 +377,7 @@ describe('hostile bytes', () => {
     expect([...kinds.keys()].sort()).toEqual(['record', 'unreadable']);
   });
 
-  test('without the wire format are told how to be written', async () => {
+  test('without the wire format get a problem that says how to write them', async () => {
     const { topic, registry } = freshTopics();
     expect(await registry.decode(topic, Buffer.from('{"amount":1}'))).toMatchObject({
       problem: expect.stringMatching(/wire format.*serializer.*content-type: application\/json/) as string,

@@ -36,7 +36,7 @@ describe('a fault', () => {
     expect(await waiting).toBe('cut');
   });
 
-  test('status answers as told, without effect', async () => {
+  test('status answers with the status it names, without effect', async () => {
     const sandbox = await sandboxForTest();
     await addFault(sandbox, [
       { kind: 'status', httpStatus: 429, retryAfter: 7, count: 1 },

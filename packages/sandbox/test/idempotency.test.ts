@@ -95,7 +95,7 @@ describe('where the key is honoured', () => {
     expect((await sandbox.effects()).operations['transfer-in'].k).toMatchObject({ calls: 3, effects: 2 });
   });
 
-  test('one key is told apart by operation and by client', async () => {
+  test('one key is separate for each operation and each client', async () => {
     const sandbox = await sandboxForTest({ honourKeys: ['transfer-in', 'create-quote'] });
     const first = await pay(sandbox);
     expect((await sandbox.quote({}, 'k')).status).toBe(201);

@@ -182,7 +182,7 @@ describe('control', () => {
     expect((await sandbox.transaction(quote.transactionId)).status).toBe('EXPIRED');
   });
 
-  test('effects are told by operation, with and without a key', async () => {
+  test('effects are reported by operation, with and without a key', async () => {
     const sandbox = await sandboxForTest();
     const { body } = await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 5, 'k');
     await sandbox.transferIn();
