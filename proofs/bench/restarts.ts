@@ -49,7 +49,7 @@ type SceneName = 'quiet' | 'rolling' | 'grown' | 'shrunk' | 'killed';
 interface Measured {
   lanes: number;
   cold: ColdStart[];
-  /** From publishing to the result, of what was published in the scene and a little before and after. */
+  /** From publishing to the result, of commands published in the scene and a little before and after. */
   latencyMs: Partial<Record<SceneName, Spread>>;
   /** Of the largest store, for each key. */
   storeBytesPerKey: number | null;

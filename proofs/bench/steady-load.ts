@@ -18,7 +18,7 @@ export class SteadyLoad {
     this.#timer = setInterval(() => this.#publish(), 1000 / perSecond);
   }
 
-  /** From publishing to the result, of what was published between the two instants. Waits until each has its result. */
+  /** From publishing to the result, of commands published between the two instants. Waits until each has its result. */
   async latenciesMs(fromMs: number, toMs: number): Promise<number[]> {
     const published = [...this.#publishedMs].filter(([, atMs]) => atMs >= fromMs && atMs < toMs);
     const { journal } = this.#stack;

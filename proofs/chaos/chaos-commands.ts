@@ -4,7 +4,7 @@ import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 import type { SandboxControl } from '../../test/support/sandbox-control.ts';
 import { isDrawn, MAKERS, otherFields } from './chaos-makers.ts';
 
-/** A command type, with immediate execution told apart: it moves money, a plain quote does not. */
+/** A command type, with immediate execution as a type of its own: it moves money, a plain quote does not. */
 export const CHAOS_TYPES = [
   'transfer-in',
   'execute-quote',

@@ -1,4 +1,4 @@
-/** What a run under disturbances came to: its figures, and what is wrong. */
+/** The outcome of a run under disturbances: its figures, and what is wrong. */
 import type { ChaosEvidence } from './chaos-evidence.ts';
 import { judgeChaos } from './chaos-judgement.ts';
 import type { ChaosOptions } from './chaos-scenario.ts';

@@ -41,7 +41,7 @@ const MINUTE_MS = 60_000;
 /** Long enough to be executed on a good day; during an outage a two-step quote expires before its execution. */
 const QUOTE_LIFETIME_MS = 10_000;
 const LONG_MS = 3_600_000;
-/** Longer than any run: what is not told to expire is to be carried out. */
+/** Longer than any run: a command that is not made to expire must be carried out. */
 const MAX_AGES = 'create-quote=24h,execute-quote=24h,transfer-in=24h,reject-transaction=24h';
 const SETTLE_MS = 1_000;
 /** From healing until the last command is answered: restarts, doubts, back-offs and the backlog of an outage. */

@@ -1,4 +1,4 @@
-/** A checker that sees nothing proves nothing: each kind of wrong is put into evidence that is right, and must be told. */
+/** A checker that sees nothing proves nothing: each kind of fault is put into correct evidence, and must be reported. */
 import { expect, test } from 'vitest';
 import type { CommandResult } from 'payment-processor-client';
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
@@ -215,7 +215,7 @@ test.each([...wrongs, ...poisonWrongs])('the judgement tells of %s', (_name, evi
   expect(judgeChaos(evidence).wrong.join('\n')).toMatch(pattern);
 });
 
-test('of a key the first result counts, what contradicts it is told, and a record that is read again is nothing', () => {
+test('the first result of a key counts, a contradiction is reported, and a record that is read again is ignored', () => {
   const results = new ResultWatch({} as ClientSettings);
   const replay = { ...copy, offset: 1n, id: first.id };
   for (const each of [first, replay, first]) results.take(each);

@@ -1,4 +1,4 @@
-/** A judge who sees nothing proves nothing: each kind of wrong is put into events that are right, and must be told. */
+/** A judge who sees nothing proves nothing: each kind of fault is put into correct events, and must be reported. */
 import { describe, expect, test } from 'vitest';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
 import { NO_EFFECTS } from '../../test/support/no-effects.ts';

@@ -30,7 +30,7 @@ export interface NamedEvidence {
 }
 
 const MAKES: readonly CommandType[] = ['create-quote', 'transfer-in', 'simulate-uma-receive'];
-/** Results of two lanes that are so close may be told of in either order. */
+/** Results of two lanes that are so close may be reported in either order. */
 const TOGETHER_MS = 1_000;
 /** Of a quote that was executed. */
 const EXECUTED_QUOTE: readonly string[] = ['PROCESSING', 'COMPLETED'];
@@ -132,12 +132,12 @@ class Judged {
 
   #isDue({ atMs, key, operation, transactionId }: Act, writtenMs: number): boolean {
     const accepted = this.#accepted(key);
-    // Of what was made twice, for its first answer was lost, nobody can know whose the first is.
+    // Where a lost first answer had the same made twice, nobody can know whose the first is.
     const isNamed = this.#claims.get(transactionId)?.has(key) === true;
     if (accepted === undefined || (MAKES.includes(operation) && !isNamed)) return false;
     const { heldForMsMax } = this.#evidence;
     const wasHeld = writtenMs - atMs < heldForMsMax;
-    // What was published before the result may be told of after it.
+    // What was published before the result may be reported after it.
     const wasKnown = accepted.timestampMs + heldForMsMax <= writtenMs;
     // An operator's word comes after a result, for which alone anything was held.
     return wasKnown || (wasHeld && accepted.value.revision === 1);

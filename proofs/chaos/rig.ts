@@ -39,7 +39,7 @@ const TIMES = {
   SETTLING_TIME_MS: String(SETTLING_TIME_MS),
 };
 
-/** Ends everything that it opened, whatever becomes of the run. */
+/** Ends everything that it opened, however the run ends. */
 export async function withRig<Result>(
   { directory, kafkaBrokers, schemaRegistryUrl }: Place,
   { onResult, ...options }: RigOptions,

@@ -1,4 +1,4 @@
-/** A judge who sees nothing proves nothing: each kind of wrong is put into events that are right, and must be told. */
+/** A judge who sees nothing proves nothing: each kind of fault is put into correct events, and must be reported. */
 import { describe, expect, test } from 'vitest';
 import { eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
 import type { QuoteEvent, TransactionEvent } from '../../test/support/journal.ts';
@@ -66,7 +66,7 @@ function judged(changes: Partial<StatusEvidence>): ReturnType<typeof judgeStatus
 }
 
 describe('events beside the history of the service', () => {
-  test('that are right are told as right, with what passed unseen and how late each was', () => {
+  test('that are right are reported as right, with the changes that passed unseen and the delay of each event', () => {
     const judgement = judged({});
     expect(judgement).toMatchObject({ repeated: [], outOfOrder: [], notFinal: [], changes: 4, skippedLastedMs: [500] });
     expect(judgement.told.map(({ delayMs }) => delayMs)).toEqual([400, 400, 400]);
@@ -105,7 +105,7 @@ describe('events beside the history of the service', () => {
     ['an end that is not told', 'notFinal', { transactionEvents: [PENDING, PROCESSING] }],
     ['nothing', 'notFinal', { transactionEvents: [] }],
     ["a quote's end that is not told", 'notFinal', { quoteEvents: QUOTE_EVENTS.slice(0, 1) }],
-  ])('that tell %s are told as %s', (_, kind, changes) => {
+  ])('that tell %s are reported as %s', (_, kind, changes) => {
     expect(judged(changes)[kind]).not.toEqual([]);
   });
 });

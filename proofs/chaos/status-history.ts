@@ -14,7 +14,7 @@ export interface StatusEvidence {
   readonly quoteEvents: readonly QuoteEvent[];
 }
 
-/** One change at the service that was told. */
+/** One change at the service that an event reported. */
 export interface ToldChange {
   transactionId: string;
   status: string;
@@ -23,7 +23,7 @@ export interface ToldChange {
   /** From then until its event was written. */
   delayMs: number;
   observedBy: string;
-  /** The first that was told of the transaction. */
+  /** The first change reported of the transaction. */
   isFirst: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface StatusJudgement {
   outOfOrder: string[];
   notFinal: string[];
   told: ToldChange[];
-  /** How long the statuses lasted that no event tells of: the next one came before they were seen. */
+  /** How long the statuses lasted that no event reports: the next one came before they were seen. */
   skippedLastedMs: number[];
   changes: number;
   quoteChanges: number;

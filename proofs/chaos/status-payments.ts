@@ -7,7 +7,7 @@ export const PAYMENT_KINDS = [
   /** A quote that nobody executes. */
   'expiring-quote',
   'incoming-by-command',
-  /** Made at the service by somebody else: no command tells of it. */
+  /** Made at the service by somebody else: no command names it. */
   'incoming-unannounced',
   'rejected-by-command',
   /** Rejected by command, but made by somebody else. */
@@ -17,7 +17,7 @@ export type PaymentKind = (typeof PAYMENT_KINDS)[number];
 
 export interface PlannedPayment {
   kind: PaymentKind;
-  /** Of accounts and customers; ends with the digits that tell the sandbox what becomes of the payment. */
+  /** Of accounts and customers; ends with the digits that tell the sandbox how the payment ends. */
   name: string;
   atMs: number;
   /** From what was made until what is done with it: its execution, its rejection. */
@@ -41,7 +41,7 @@ export interface PlanOptions {
   perSecond: number;
   followsWithinMs: number;
   kinds: readonly PaymentKind[];
-  /** 0 to 1: of those that something else becomes of than that they go through. */
+  /** 0 to 1: the share of payments that do not simply go through. */
   troubledShare: number;
   random: () => number;
 }

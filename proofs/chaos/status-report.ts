@@ -1,4 +1,4 @@
-/** What a status run came to: its figures, and what is wrong. */
+/** The outcome of a status run: its figures, and what is wrong. */
 import { FAILURE_REASONS } from 'payment-processor-sandbox/scenarios';
 import type { TransactionEvent } from '../../test/support/journal.ts';
 import { spreadOf, type Spread } from '../spread.ts';
@@ -7,7 +7,7 @@ import { judgeNamedCommands, whyUnnamed } from './named-commands.ts';
 import { judgeStatusHistory, type ToldChange } from './status-history.ts';
 import { POLL_INTERVAL_MS, type StatusRunEvidence, type StatusRunOptions } from './status-scenario.ts';
 
-/** A change so soon after a kill is told by those who are still taking over. */
+/** A change so soon after a kill is reported by processes that are still taking over. */
 const KILL_SHADOW_MS = 10_000;
 /** With fewer transactions not every status and reason need occur. */
 const COVERING_TRANSACTIONS = 1_000;

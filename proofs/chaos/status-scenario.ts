@@ -1,11 +1,11 @@
 /**
- * Payments live through the service's whole life while the processors that tell of it are killed in turn.
+ * Payments live through the service's whole life while the processors that report it are killed in turn.
  *
  *   prepared   topics, a sandbox with short lives, processors up; what exists from now on is announced
  *   live       payments are made at their pace, every kill interval the processor that lives longest is killed
  *   quiet      nothing is going to happen at the service any more: no more kills
- *   told       until the events say what the service says, or the limit
- *   rest       a while longer: what is told twice would come now
+ *   reported   until the events say what the service says, or the limit
+ *   rest       a while longer: a duplicate event would come now
  *   evidence   what a new reader finds, and the service's own history of every payment
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -145,7 +145,7 @@ async function run(
   }
 }
 
-/** Until told to end: the processor that has lived longest, and another in its place. */
+/** Until `end`: kills the processor that has lived longest, and starts another in its place. */
 async function killInTurn(fleet: Fleet, everyMs: number, end: AbortSignal, killsMs: number[]): Promise<void> {
   if (everyMs === 0) return;
   for (;;) {
@@ -159,7 +159,7 @@ async function killInTurn(fleet: Fleet, everyMs: number, end: AbortSignal, kills
   }
 }
 
-/** Gives up at the limit: then the judgement says what was not told. */
+/** Gives up at the limit: then the judgement says which changes no event reported. */
 async function untilTold(stack: Stack, limitMs: number): Promise<void> {
   for (;;) {
     const histories = await stack.service.histories();

@@ -98,7 +98,7 @@ async function read(
   }
 }
 
-/** Headers as the mended client hands them over: of one name all, in order. */
+/** Headers as the patched client hands them over: all of one name, in order. */
 function asReceived(headers: RandomMessage['headers']): Record<string, Buffer | null | (Buffer | null)[]> {
   const received = Object.create(null) as Record<string, Buffer | null | (Buffer | null)[]>;
   for (const [name, value] of headers) {

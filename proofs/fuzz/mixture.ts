@@ -126,7 +126,7 @@ async function putRandom(
   return what;
 }
 
-/** A batch whose records are not what was compressed; the broker lets some of them through. */
+/** A batch whose compressed records have flipped bits; the broker lets some of them through. */
 async function putSpoilt(bench: PoisonBench, draws: Draws, report: MixtureReport): Promise<string> {
   const lane = draws.below(LANES);
   const input = draws.pick(INPUTS);
@@ -150,7 +150,7 @@ async function putBehindAll(bench: PoisonBench): Promise<Behind[]> {
   return behind;
 }
 
-/** What became of it, or null as long as nothing did. */
+/** Its outcome, or null while it has none. */
 function outcomeOf(bench: PoisonBench, { message, place }: Due): string | null {
   const [letter] = bench.deadLetters(place, message.key);
   const reason = letter?.headers['dlq-reason'];

@@ -129,7 +129,7 @@ export class PoisonBench {
     return behind;
   }
 
-  /** Results that are answers of their own: not of copies, not of what was ignored. */
+  /** Results that are answers of their own: not of copies, not of ignored messages. */
   answersOf(key: string): ResultEvent[] {
     return this.stack.journal
       .results(key)

@@ -9,7 +9,7 @@ import { PoisonBench } from './poison-bench.ts';
 const MINUTE_MS = 60_000;
 const MEBIBYTE = 1024 * 1024;
 const INTAKE_INPUTS_PER_MINUTE = 100_000;
-/** Rounds of one processor; then another on new topics, for what was read is kept to the end. */
+/** Rounds of one processor; then another on new topics, because everything read is kept to the end. */
 const ROUNDS_PER_BENCH = 500;
 
 export async function runPoison(

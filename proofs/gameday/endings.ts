@@ -1,5 +1,5 @@
 /**
- * Ends what was started, last first: at the end, after a failure, and on Ctrl-C.
+ * Ends everything that was started, last first: at the end, after a failure, and on Ctrl-C.
  *
  *   add ... -> endAll (once; a second call finds nothing left)
  */
@@ -10,7 +10,7 @@ export class Endings {
   readonly #onProgress: (line: string) => void;
   readonly #ends: (() => Promise<unknown>)[] = [];
 
-  /** From now on SIGINT and SIGTERM end what was added, then this process. */
+  /** From now on SIGINT and SIGTERM end everything added, then this process. */
   constructor(onProgress: (line: string) => void) {
     this.#onProgress = onProgress;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -50,7 +50,7 @@ test('a minute in which Kafka stands still leaves no connections behind, and few
   await gate.close();
 });
 
-test('at every step, a process that waits for a Kafka that stands still ends in order when it is told to', async () => {
+test('at every step, a process that waits for a stalled Kafka ends in order when asked to', async () => {
   const waiting = await starts.upToEach('still');
   await Promise.all(waiting.map(saysWhy));
   await starts.allEnd(waiting);

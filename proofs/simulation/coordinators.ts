@@ -43,7 +43,7 @@ export class Coordinators {
     this.#losingForMs = forMs;
   }
 
-  /** The outcome of a transaction stands, and is to be told. */
+  /** The outcome of a transaction is fixed, and not yet reported. */
   committed(transactionalId: string): void {
     if (this.#losingForMs !== null) this.lose(placeOf(transactionalId), this.#losingForMs);
     this.#losingForMs = null;

@@ -1,4 +1,4 @@
-/** What the metrics count of a lane's transaction, and what its store has of it, is what was committed, whatever became of the answer. */
+/** The metrics count, and the store holds, exactly what a lane's transaction committed, whatever happened to the answer. */
 import { expect, test } from 'vitest';
 import { topicDefinitions } from 'payment-processor-contract/topic-definitions';
 import { laneOf } from 'payment-processor-contract/keys';

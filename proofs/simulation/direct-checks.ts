@@ -1,6 +1,6 @@
 /**
- * Protections that no history reaches, for what stands before them holds, or a simulation does not have what they are for;
- * each is told of directly, by real code of the unit. They are kept because what stands before them may change.
+ * Protections that no history reaches: an earlier protection holds, or a simulation lacks what they guard against. Each is
+ * checked directly, with the unit's real code. They are kept because the earlier protection may change.
  *
  * An answer of an attempt that is not the present one: a lane hears of a call only while the call's intent is the entry's
  * phase (Attempts gives each call one owner, and an intent is left by the end of its call alone).

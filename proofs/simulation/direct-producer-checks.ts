@@ -50,7 +50,7 @@ async function told(
   return { certain, asked, values };
 }
 
-/** What becomes of transactions to the first of which it happens. */
+/** The outcome of two transactions when it happens to the first. */
 async function toldAfter(point: string, happening: Happening): Promise<Told> {
   return told((kafka, _producer, transaction) => {
     if (transaction === 1) kafka.happens(point, happening);

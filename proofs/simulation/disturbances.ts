@@ -21,7 +21,7 @@ const SHARES = {
   compaction: 0.5,
   /** Processes begin with copies of a store that are older than the store. */
   'old-stores': 0.3,
-  /** All processes are away for longer than keys are remembered, twice, and come back with stores of before. */
+  /** All processes are away for longer than keys are remembered, twice, and come back with their old stores. */
   absence: 0.1,
   /** A command topic is deleted, and made again. */
   'topics-again': 0.05,

@@ -126,7 +126,7 @@ export function judgeHistory(history: JudgedHistory): {
     underWayAtKills: underWayAtKills(read.ledger),
     unclearKeys: service.unclearCommandKeys(),
     wasCutAround: () => false,
-    // A look-up goes by the clock of whoever sent the call.
+    // A look-up uses the clock of the process that sent the call.
     mayBeUnfound: history.disturbed.has('unfound') || history.disturbed.has('clocks'),
     residentBytesMax: new Map(),
     badStops: [],
@@ -198,7 +198,7 @@ function takenUpTo(ledger: readonly TopicRecord[], lane: number, topic: string):
   return (value === null ? undefined : decodePosition(value).next[topic]) ?? 0n;
 }
 
-/** Of all that is told of a transaction until it may be forgotten. */
+/** Of all events about a transaction until it may be forgotten. */
 function judgeNames({ absentFromMs, heldForMsMax, plan, read, service }: JudgedHistory): string[] {
   const commands = new Map(plan.commands.map((command) => [command.key, command]));
   return judgeNamedCommands({

@@ -52,7 +52,7 @@ const CLOCKS_HEAL_MS_MAX = 1_800_000;
 /** What a zombie may still do, or a late call: nothing may come of it. */
 const REST_MS = 8_000;
 const LOOK_MS = 250;
-/** All that the service told to wait have waited long enough. */
+/** By then every command that the service asked to wait has waited long enough. */
 const ALL_DUE_MS = 180_000;
 const SEGMENT_CLOSED_MS = 60_000;
 /** Longer than LEDGER_RETENTION and the `delete.retention.ms` of the ledger. */
@@ -221,7 +221,7 @@ class World {
     this.#fleet.comeBack(this.#service, 'kept');
   }
 
-  /** Long enough for keys to be forgotten, and then for the tombstones to vanish: stores of before never hear of them. */
+  /** Long enough for keys to be forgotten, and then for the tombstones to vanish: older stores never see them. */
   async #absence(): Promise<void> {
     this.#upkeep.stop();
     this.#absentFromMs = this.#time.nowMs;

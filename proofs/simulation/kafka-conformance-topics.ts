@@ -1,4 +1,4 @@
-/** What becomes of topics and their records, told of the real Kafka and the simulated. */
+/** What happens to topics and their records, checked against the real Kafka and the simulated one. */
 import { expect } from 'vitest';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
 import { lossOf } from '../../src/lanes/troubles.ts';

@@ -1,4 +1,4 @@
-/** What lanes rely on of Kafka's transactions and groups, told of the real one and the simulated. */
+/** What lanes rely on in Kafka's transactions and groups, checked against the real Kafka and the simulated one. */
 import { expect } from 'vitest';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
 import { sleep } from '../../src/consumers/signal.ts';
@@ -22,7 +22,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
   });
 
   kafkaTest(
-    'the next producer of a transactional id fences the one before: nothing of it is committed any more',
+    'the next producer of a transactional id fences the previous producer, which commits nothing any more',
     async ({ id, topic }) => {
       await kafka().makeTopic(topic, 1);
       const [former, next] = [producerOf(id), producerOf(id)];
@@ -158,7 +158,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
   );
 
   kafkaTest(
-    'a fetch with nothing but aborted and control records is told of, not handed over',
+    'a fetch with nothing but aborted and control records is reported, not handed over',
     async ({ groupId, id, topic }) => {
       await kafka().makeTopic(topic, 1);
       const open = await openTransaction(id, topic, 'aborted');

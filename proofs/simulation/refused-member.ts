@@ -25,7 +25,7 @@ const TAKEN_OVER_MS_MAX = 60_000;
 /** Longer than a member waits before it gives its lanes up. */
 const WATCHED_MS = 120_000;
 
-/** @returns what was wrong */
+/** @returns the faults found */
 export async function refusedMember(scene: RefusedMemberScene): Promise<string[]> {
   const wrong: string[] = [];
   const comes = async (isSo: () => boolean, timeoutMs: number, else_: string): Promise<void> => {

@@ -132,7 +132,7 @@ function end(broker: SimulatedBroker, node: number, decoder: Decoder): Buffer {
   return unthrottled().writeInt16(code).buffer;
 }
 
-/** Of a request: the epoch is only told of the producer that the id has. */
+/** The producer that a request names. Its epoch is known only if the id still has that producer. */
 function producerOf(broker: SimulatedBroker, decoder: Decoder): { id: string; epoch: () => number } {
   const id = decoder.readString();
   const producerId = Number(decoder.readInt64());
@@ -179,7 +179,7 @@ function checkCoordinator(broker: SimulatedBroker, node: number, id: string): vo
   if (broker.coordinators.nodeOf(id) !== node) throw brokerError('NOT_COORDINATOR_FOR_GROUP');
 }
 
-/** @returns 0, or the code of what was thrown */
+/** @returns 0, or the code of the thrown error */
 function codeOf(work: () => void): number {
   try {
     work();

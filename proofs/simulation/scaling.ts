@@ -17,7 +17,7 @@ const SOON_MS = [100, 3_000] as const;
 const LATER_MS = [3_000, 20_000] as const;
 /** Between looks whether a process has ended. */
 const LOOK_MS = 250;
-/** A member that is told to end has lanes to release, and calls to wait for. */
+/** A member that is asked to end has lanes to release, and calls to wait for. */
 const ENDED_MS_MAX = 60_000;
 
 /** Requests that a busy machine delays: less than a session in all. */
@@ -44,7 +44,7 @@ export interface ScalingParts {
 
 /**
  * From all members on; ends with all members.
- * @returns when members were told to end, and the lanes that they had then
+ * @returns when members were asked to end, and the lanes that they had then
  */
 export async function scale({ changes, draws, fleet, members, pass, service, time }: ScalingParts): Promise<Moment[]> {
   const moments: Moment[] = [];

@@ -10,7 +10,7 @@ export interface Moment {
 
 /**
  * From each moment to the next result of each of its lanes; where nothing waited then, from the publishing of what came
- * next. Lanes in which nothing more is answered are left out: the judgement of the scene tells of them.
+ * next. Lanes in which nothing more is answered are left out: the judgement of the scene reports them.
  */
 export function nextResults(moments: readonly Moment[], commands: readonly TimedCommand[]): Spread {
   const byLane = Map.groupBy(commands, ({ lane }) => lane);
@@ -27,7 +27,7 @@ export function nextResults(moments: readonly Moment[], commands: readonly Timed
   return spreadOf(waitsMs);
 }
 
-/** From publishing to answer, of what was published in the time. */
+/** From publishing to answer, of commands published in the time. */
 export function answerTimes(commands: readonly TimedCommand[], fromMs: number, untilMs: number): Spread {
   return spreadOf(
     commands.flatMap(({ answeredMs, publishedMs }) =>

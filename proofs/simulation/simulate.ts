@@ -1,4 +1,4 @@
-/** Runs many histories and tells what was found: see USAGE. */
+/** Runs many histories and reports the findings: see USAGE. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { availableParallelism } from 'node:os';
@@ -51,11 +51,11 @@ const values = parseArguments(USAGE, (args) => {
 });
 
 const HISTORIES = 200;
-/** Of one mutation; the rarest is told of well before. */
+/** Of one mutation; the rarest is noticed well before. */
 const MUTATED_HISTORIES = 1_000;
 /** Two cores at most: others work on this machine as well. */
 const PROCESSES = Math.min(2, availableParallelism());
-/** The seed of the history that told of each mutation when it was noted. */
+/** For each mutation, the seed of the history that noticed it when the file was written. */
 const TOLD_BY_SEED = new URL('mutations/told-by-seed.json', import.meta.url);
 const PROGRESS_MS = 30_000;
 /** Failing seeds shown with what they broke. */

@@ -143,7 +143,7 @@ export class SimulatedConsumer {
     await this.#network.request(this.#owner, 'leave', () => this.#broker.groups.leave(groupId, memberId));
   }
 
-  /** @param isFetching what the assignment of before gives goes on until the next one is there */
+  /** @param isFetching whether fetching by the previous assignment continues until the next one is there */
   async #join({ isFetching } = { isFetching: false }): Promise<void> {
     const { clientId, groupId, rebalanceTimeout, sessionTimeout } = this.#settings;
     if (!isFetching) this.#fetcher.stop();

@@ -1,6 +1,6 @@
 /**
- * The processes of a history, and what is done to them: killed, frozen, told to end, each started again after a while;
- * and what becomes of their requests. Until all heals; from then on everything runs.
+ * The processes of a history, and what is done to them: killed, frozen, asked to end, each started again after a while;
+ * and what happens to their requests. Until all heals; from then on everything runs.
  */
 import type { Config } from 'payment-processor-contract/config';
 import type { CommandResult } from 'payment-processor-contract/types';

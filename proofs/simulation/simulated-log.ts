@@ -93,7 +93,7 @@ export class SimulatedLog {
     return () => void (this.#waiting = this.#waiting.filter((other) => other !== waiting));
   }
 
-  /** Records from the offset on, control and aborted ones included; what was compacted is missing. */
+  /** Records from the offset on, control and aborted ones included; compacted ones are missing. */
   read(offset: number, countMax: number): StoredRecord[] {
     const first = this.#indexFrom(offset);
     const stable = this.lastStableOffset();

@@ -1,6 +1,6 @@
 /**
  * What lies between a simulated process and all others: every request takes time there and back, and may meet trouble.
- * What was sent arrives, whatever becomes of its sender; what comes back to a process that is gone is lost.
+ * A sent request arrives, whatever happens to its sender; a response to a process that is gone is lost.
  */
 import type { Draws } from './draws.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';

@@ -33,7 +33,7 @@ export interface ProcessOptions {
   readonly log: (line: string) => void;
   /** Every line of its log, as it would be written. */
   readonly onLine?: (level: string, fields: Record<string, unknown>) => void;
-  /** Of its lanes; nobody is told, unless they are given. */
+  /** Of its lanes; without them nothing is reported. */
   readonly reports?: (log: Logger) => LaneSetOptions['reports'];
   /** It must end. */
   readonly onFatal: (process: SimulatedProcess, error: Error) => void;

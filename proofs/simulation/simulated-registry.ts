@@ -15,7 +15,7 @@ export const BUG = 'a bug of ours';
 
 interface RecordTypes {
   readonly own: ReaderRecord;
-  /** The same schema as that of whoever wrote. */
+  /** The same schema, in the writer's role. */
   readonly writer: WriterSchema;
 }
 

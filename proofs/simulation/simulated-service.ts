@@ -15,7 +15,7 @@ import { ServiceState } from './service-state.ts';
 import type { Disturber } from './simulated-network.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
-/** What becomes of one call. */
+/** The trouble that one call meets. */
 export type CallTrouble =
   | { kind: 'none' }
   | { kind: 'slow'; thereMs: number }

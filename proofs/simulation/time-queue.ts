@@ -1,4 +1,4 @@
-/** What is due when, for virtual clocks: the earliest first, and of one instant what was put in first. A binary heap. */
+/** Items by due time, for virtual clocks: earliest first, those of one instant in the order put in. A binary heap. */
 interface Placed<Item> {
   readonly atMs: number;
   readonly sequence: number;

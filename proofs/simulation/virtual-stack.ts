@@ -312,7 +312,7 @@ export class VirtualStack {
     });
   }
 
-  /** Reads what was published since the last look, and looks again soon. */
+  /** Reads the records published since the last look, and looks again soon. */
   #look(): void {
     const { deadLetters, quoteStatusChanged, results, transactionStatusChanged } = this.topics;
     const streams: readonly (readonly [string, Stream])[] = [

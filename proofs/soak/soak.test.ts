@@ -1,4 +1,4 @@
-/** A checker that sees nothing proves nothing: each kind of wrong is put into evidence that is right, and must be told. */
+/** A checker that sees nothing proves nothing: each kind of fault is put into correct evidence, and must be reported. */
 import { expect, test } from 'vitest';
 import { NO_EFFECTS } from '../../test/support/no-effects.ts';
 import { countHandles, tcpSocketsOf, type OpenHandles } from './process-handles.ts';
@@ -171,7 +171,7 @@ test('what is UNKNOWN is counted, and may have taken effect', () => {
   expect(judgement.outcomes['transfer-in']).toEqual({ UNKNOWN: 1 });
 });
 
-test('handles are told apart by kind, connections by whom they lead to', () => {
+test('handles are distinguished by kind, connections by their peer', () => {
   const table = [
     '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode',
     '   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0',

@@ -36,7 +36,7 @@ export class ExampleProcess {
     return this.#stdout.split('\n').filter((line) => line !== '');
   }
 
-  /** Waits for a line that begins so. @throws Error with what was printed instead */
+  /** Waits for a line that begins so. @throws Error with the output that came instead */
   async seen(start: string): Promise<string> {
     const until = performance.now() + SEEN_MS_MAX;
     while (performance.now() < until && this.#isRunning) {

@@ -1,4 +1,4 @@
-/** Of calls: who begins one, how often, what becomes of those under way. */
+/** Of calls: who begins one, how often, what happens to those under way. */
 import type { Mutation } from '../mutations.ts';
 
 export const CALL_MUTATIONS: readonly Mutation[] = [

@@ -1,4 +1,4 @@
-/** Of what is told of transactions: which command an event names. */
+/** Of the events about transactions: which command an event names. */
 import type { Mutation } from '../mutations.ts';
 
 export const STATUS_MUTATIONS: readonly Mutation[] = [
