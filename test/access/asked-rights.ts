@@ -33,7 +33,7 @@ export class AskedRights {
     this.#logFile = logFile;
   }
 
-  /** What was asked before does not count any more. */
+  /** Earlier requests no longer count. */
   async forget(): Promise<void> {
     this.#from = (await stat(this.#logFile)).size;
   }

@@ -78,7 +78,7 @@ describe('without one right', () => {
     ]);
   });
 
-  test('a publisher that may not write is told, without a stack', async () => {
+  test('a publisher without the right to write gets a message without a stack', async () => {
     await having(...rightsOfRoles('subscriber'));
     const run = await cli('publish', 'transfer-in', '--key', 'refused', '--value', TRANSFER(), '--await');
     expect(run.code).toBe(1);
@@ -86,7 +86,7 @@ describe('without one right', () => {
     expect(run.stderr).not.toMatch(/^ +at /m);
   });
 
-  test('one who is not let in is told by every command', async () => {
+  test('every command reports a rejected login', async () => {
     const environment = { ...stack.environment, ...secured.environment('scram', { KAFKA_SASL_PASSWORD: 'wrong' }) };
     for (const args of [['show', 'known'], ['lag'], ['topics', 'check']]) {
       const run = await runCli(environment, ...args);

@@ -1,4 +1,4 @@
-/** A processor before a Kafka that asks who it is and what it may: what it says. The registry has a file of its own. */
+/** What a processor reports when Kafka demands authentication and authorization. The registry has a file of its own. */
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { readConfig } from 'payment-processor-contract/config';
 import { rightInWords, rightsOf, type Right } from 'payment-processor-contract/rights';
@@ -53,7 +53,7 @@ function named(words: string): Right {
   return right;
 }
 
-describe('a start that no retry can mend ends with code 78 and one sentence', () => {
+describe('a start that no retry can repair ends with code 78 and one sentence', () => {
   test('for a wrong password, by PLAIN and by SCRAM', async () => {
     const wrong = { KAFKA_SASL_PASSWORD: 'not-the-password' };
     for (const door of ['plain', 'scram'] as const) {
@@ -99,7 +99,7 @@ test('a Kafka that is away is asked again, and said to be away', async () => {
   expect(problem).toMatch(/no broker of KAFKA_BROKERS=127\.0\.0\.1:1 answers/);
 });
 
-test('a listener that hangs up on TLS is no refusal that it tells: KAFKA_SSL is among what to check', async () => {
+test('a listener that hangs up on TLS is not reported as a refusal: KAFKA_SSL is among the settings to check', async () => {
   const processor = await start(secured.environment('plain', { KAFKA_SSL: 'true' }));
   expect((await processor.logged('kafka-not-answering')).problem).toMatch(/no broker.*KAFKA_SSL/);
 });

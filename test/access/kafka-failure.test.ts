@@ -1,4 +1,4 @@
-/** What errors of the Kafka client mean: refusals are told apart from a Kafka that is away, wherever they are wrapped. */
+/** The meaning of the Kafka client's errors: refusals are distinguished from an outage, however deep they are wrapped. */
 import { createRequire } from 'node:module';
 import { describe, expect, test } from 'vitest';
 import { failureInWords, kafkaFailure, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';

@@ -1,6 +1,6 @@
 /**
- * Kafka's password is changed under a processor that works: with the new one in its file it goes on without a restart, with the
- * old one it says what is wrong until the file is changed. No command is lost, or executed twice.
+ * Kafka's password changes while a processor works. With the new password in its file it goes on without a restart; with the
+ * old one it names the fault until the file is changed. No command is lost, or executed twice.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -52,7 +52,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** The administrator publishes, by a listener without a log-in. */
+/** The administrator publishes, by a listener without authentication. */
 async function publish(name: string, count = COMMANDS): Promise<string[]> {
   const keys = Array.from({ length: count }, (_, index) => `${name}-${index}`);
   await Promise.all(keys.map((key) => stack.publisher.publish('transfer-in', key, transferInOf(key))));
@@ -65,7 +65,7 @@ async function expectEachOnce(keys: readonly string[]): Promise<void> {
   for (const key of keys) expect(operations['transfer-in'][key]).toMatchObject({ effects: 1 });
 }
 
-/** That lanes were lost of late is told for a while. */
+/** Readiness mentions recently lost lanes for a while: that reason does not count. */
 async function expectReadyUnrefused(): Promise<void> {
   const told = async (): Promise<unknown> => {
     const { ready, reasons } = await processor.readiness();
@@ -92,9 +92,9 @@ test('with the new password in its file the processor goes on, without a restart
   expect(processor.log().filter(({ kind }) => kind === 'refused')).toEqual([]);
 });
 
-test('with the old one it says what is wrong, and goes on once the file is changed', async () => {
+test('with the old password it names the fault, and goes on once the file is changed', async () => {
   const before = await publish('before-refusal');
-  // From here on no new connection is let in, and what is not answered yet may need one.
+  // From here on new connections are rejected, and unanswered commands may need one.
   await stack.journal.resultsOfAll(before);
   await secured.setScramPassword('the-third-secret');
   await cutConnections();

@@ -1,6 +1,6 @@
 /**
- * What stands before the real registry and refuses, each way that one does: by the log-in, a right, a page, an error, silence, or
- * a certificate. Passed through, the answers are the registry's own.
+ * Stands before the real registry and refuses in each way that a registry does: by login, a right, a page, an error, silence,
+ * or a certificate. Passed through, the answers are the registry's own.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -10,7 +10,7 @@ export const REGISTRY_USER = 'processor';
 export const REGISTRY_PASSWORD = 'registry-secret';
 
 export type Manner =
-  /** Asks for the log-in, and then hands on to the registry. */
+  /** Asks for the login, then passes the request on to the registry. */
   | { readonly kind: 'open' }
   | Answers
   /** Takes connections and says nothing. */
@@ -30,7 +30,7 @@ export const FORBIDDEN = json(403, { error_code: 40301, message: 'User is denied
 export const FAILING = json(503, { error_code: 50301, message: 'no leader is elected' });
 export const UNKNOWN_ID = json(404, { error_code: 40403, message: 'Schema not found' });
 export const LOST = json(404, { error_code: 40401, message: 'Subject not found' });
-/** As a front door does that knows no such host or path. */
+/** As a reverse proxy does that knows no such host or path. */
 export const PAGE: Answers = { kind: 'answers', status: 200, body: '<html>Sign in</html>', contentType: 'text/html' };
 export const NO_PAGE: Answers = { kind: 'answers', status: 404, body: '<html>gone</html>', contentType: 'text/html' };
 

@@ -1,4 +1,4 @@
-/** What of a registry is told apart, and by what; and that no answer but the registry's own makes a message unreadable. */
+/** Which faults of a registry are distinguished, and by what. Only the registry's own answer makes a message unreadable. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { freePort } from 'payment-processor-local-kafka/ports';
@@ -65,7 +65,7 @@ const MANNERS: readonly (readonly [RegistryFailure['kind'], Manner])[] = [
   ['server-error', { kind: 'answers', status: 429, body: 'slow down', contentType: 'text/plain' }],
 ];
 
-test.each(MANNERS)('%s is told of what is written and of what is read: %j', async (kind, manner) => {
+test.each(MANNERS)('%s is reported for writing and for reading: %j', async (kind, manner) => {
   const writing = registry();
   await writing.prepare(WRITTEN);
   expect(await writing.fault()).toBeNull();
@@ -84,7 +84,7 @@ test.each(MANNERS)('%s is told of what is written and of what is read: %j', asyn
   expect(await writing.fault()).toBeNull();
 });
 
-test('the log-in, and nobody who listens', async () => {
+test('a rejected login is authentication; a port where nobody listens is unreachable', async () => {
   const faults: (RegistryFault | null)[] = [];
   for (const change of [{ password: 'wrong' }, { url: `http://127.0.0.1:${await freePort()}` }]) {
     const asking = registry(change);
@@ -94,13 +94,13 @@ test('the log-in, and nobody who listens', async () => {
   expect(faults.map((fault) => fault?.failure.kind)).toEqual(['authentication', 'unreachable']);
 });
 
-test('what failed for a message is told until it is answered, also where other questions are', async () => {
+test('a failed question of a message is reported until it is answered, even if other questions are', async () => {
   const reading = registry();
   await reading.prepare(WRITTEN);
   door.manner = behind(FORBIDDEN, /^GET \/schemas\/ids\//);
   await reading.decode(COMMANDS, known);
   expect(await reading.fault()).toMatchObject({ failure: { kind: 'authorization' } });
-  // Nobody has asked in vain since, and the question of its own is answered.
+  // No question has failed since, and the one that the check itself asks is answered.
   expect(await reading.fault()).toBeNull();
   await reading.decode(COMMANDS, known);
   door.manner = OPEN;

@@ -1,4 +1,4 @@
-/** A registry that refuses, at the start and under a processor that runs: each way is told apart, and no command is lost. */
+/** A registry that refuses, at the start and while a processor runs: each way is distinguished, and no command is lost. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -77,7 +77,7 @@ async function doctorSays(environment: Record<string, string>): Promise<string> 
   return found[0]?.message as string;
 }
 
-describe('a start that no retry can mend ends with code 78 and a sentence, which doctor has, too', () => {
+describe('a start that no retry can repair ends with code 78 and a sentence, which doctor has, too', () => {
   test('for a wrong password', async () => {
     const wrong = throughDoor({ SCHEMA_REGISTRY_PASSWORD: 'not-the-password' });
     const sentence =
@@ -118,7 +118,7 @@ describe('a start that no retry can mend ends with code 78 and a sentence, which
   });
 });
 
-test('a start that waiting can mend waits, and says for what', async () => {
+test('a start that waiting can repair waits, and names the cause', async () => {
   door.manner = FAILING;
   const sentence = /registry at http:\S+ fails \(HTTP 503: no leader is elected\)/;
   const processor = await stack().spawnProcessor(throughDoor());
@@ -186,7 +186,7 @@ describe('under a processor that runs', () => {
     expect(stack().journal.deadLetters()).toEqual([]);
   });
 
-  test('a password that is changed at the registry is told before anybody needs it, and taken from its file', async () => {
+  test('a password that is changed at the registry is reported before anybody needs it, and taken from its file', async () => {
     const file = join(directory, 'registry-password');
     writeFileSync(file, REGISTRY_PASSWORD);
     const secret = { SCHEMA_REGISTRY_PASSWORD: '', SCHEMA_REGISTRY_PASSWORD_FILE: file };

@@ -37,7 +37,7 @@ afterAll(async () => {
   await secured.close();
 });
 
-/** A new log-in with a client that was made before: each admin has connections of its own. */
+/** A new login with a client that was made before: each admin has connections of its own. */
 function logIn(environment: Record<string, string>): () => Promise<void> {
   const read = readSomeSettings(environment, KAFKA_SETTING_NAMES);
   if (!read.ok) throw new Error(read.problems.join('; '));
@@ -148,7 +148,7 @@ test('the credentials of the payment service', async () => {
   expect(given).toEqual(['id:before', 'id:after-it']);
 });
 
-test('the log strikes out the one that came, and the one before', async () => {
+test('the log redacts the new secret and the previous one', async () => {
   const file = join(directory, 'logged');
   writeFileSync(file, 'secret-before');
   const lines: string[] = [];

@@ -1,4 +1,4 @@
-/** The broker that asks who its clients are and what they may, as one test file uses it: with a user of its own. */
+/** The broker with authentication and authorization, as one test file uses it: with a user of its own. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -128,7 +128,7 @@ test('404 with a code whose body was cut has no code', () => {
   expect(read(404, { body: ERROR_BODY, cut: true })).toMatchObject({ kind: 'not-here', error: { code: null } });
 });
 
-describe('425 and 429 are told to wait', () => {
+describe('425 and 429 mean that the call must wait', () => {
   test.each([
     ['120', 120_000],
     ['0', 0],

@@ -1,4 +1,4 @@
-/** What is told of a call: a definite refusal is an answer, whatever its status; silence and pages of others are none. */
+/** Reports of a call: a definite refusal is an answer, whatever its status; silence and pages of other servers are none. */
 import { expect, test } from 'vitest';
 import type { CallReport } from '../../src/api/payment-api.ts';
 import { startedPair, transferIn, TRANSACTION_BODY } from './payment-api-in-test.ts';

@@ -1,17 +1,17 @@
-/** Connections that the service closes while idle: what is never sent never arrived, and nothing arrives twice. */
+/** Connections that the service closes while idle: a call never sent never arrived, and no call arrives twice. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { EMPTY_PAGE, VERSION_SEGMENT } from './scripted-service.ts';
 import { paymentApi, transferIn, TRANSACTION_BODY } from './payment-api-in-test.ts';
 
-test('calls that race with the closing of idle connections are told truthfully', async () => {
+test('calls that race with the closing of idle connections are reported truthfully', async () => {
   const arrivals = new Map<string, number>();
   const server = createServer((request, response) => {
     const key = request.headers['idempotency-key'];
     if (typeof key === 'string') arrivals.set(key, (arrivals.get(key) ?? 0) + 1);
     request.resume();
-    // No Keep-Alive header: the client is not told how soon the connection will be closed.
+    // No Keep-Alive header: the client cannot know how soon the connection will be closed.
     response.writeHead(200, { 'content-type': 'application/json', connection: 'keep-alive' });
     response.end(request.method === 'GET' ? EMPTY_PAGE : TRANSACTION_BODY);
     const { socket } = request;

@@ -54,7 +54,7 @@ test.each([
   expect(pausesMs().slice(0, 6)).toEqual(expected);
 });
 
-test('a hold is one state since its beginning, told once, and ends with the first check that succeeds', async () => {
+test('a hold is one state from its beginning, reported once, and ends with the first check that succeeds', async () => {
   answer = failed('unreachable');
   const check = serviceCheck(0);
   await check.start();

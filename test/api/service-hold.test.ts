@@ -108,7 +108,7 @@ describe('a change answered 403, 404 or 405', () => {
     expect(api.state().kind).toBe('held');
   });
 
-  test('waits where a GET is told to wait', async () => {
+  test('waits where the service asks a GET to wait', async () => {
     const { service, api } = await startedPair(serving);
     service.script((request, socket) => {
       if (request.method === 'POST') socket.write(httpAnswer(404, '{"code":"X_NOT_FOUND"}'));

@@ -15,7 +15,7 @@ const memberNote = (lanes: readonly number[], address: string | null): Buffer =>
   encodeMemberNote({ ...NOTE, lanes, address });
 
 describe('the address that a member tells the group', () => {
-  it('is read as it was told', () => {
+  it('is read as it was written', () => {
     for (const address of ['http://10.0.0.7:8080', 'https://pod-1.pods:8443', 'http://[fd00::7]:8080']) {
       expect(addressIn(metadata(memberNote([0, 1, 2], address)))).toBe(address);
     }
@@ -42,7 +42,7 @@ describe('the address that a member tells the group', () => {
     expect(addressIn(own.metadata)).toBe('http://10.0.0.7:8080');
     const members = [
       { memberId: 'a', memberMetadata: own.metadata },
-      // Of a release before addresses were told.
+      // From a release that did not send addresses yet.
       { memberId: 'b', memberMetadata: metadata('[0,2]') },
     ];
     const given = await assigner.assign({ members, topics: ['t'] });

@@ -32,7 +32,7 @@ export function snippetsOf(page: string): Snippet[] {
   return snippets;
 }
 
-/** For whoever looks for it. */
+/** Shows a reader where to find the snippet. */
 export function placeOf({ line, page }: Snippet): string {
   return `${page}:${line}`;
 }

@@ -1,4 +1,4 @@
-/** What a group's leader assigns may be no assignment at all: its members have no partitions then, and stay. */
+/** A group's leader may send bytes that are no assignment: its members have no partitions then, and stay. */
 import { randomUUID } from 'node:crypto';
 import kafkajs, { type Consumer, type PartitionAssigner } from 'kafkajs';
 import { expect, test } from 'vitest';

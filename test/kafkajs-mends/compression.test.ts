@@ -113,7 +113,7 @@ describe('several frames, one behind the other, as brokers accept them', () => {
 });
 
 describe('gzip and zstd are written as well', () => {
-  test.each(['gzip', 'zstd'] as const)('%s: what was compressed expands to the same bytes', async (name) => {
+  test.each(['gzip', 'zstd'] as const)('%s: compressed bytes expand to the same bytes', async (name) => {
     const content = sampleMessages()[0]!.value as Buffer;
     expect(await codec(name).decompress(await codec(name).compress({ buffer: content }))).toEqual(content);
   });

@@ -1,4 +1,4 @@
-/** However often something comes, a consumer fetches no more often than it was told. */
+/** However often messages come, a consumer fetches no more often than its interval allows. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';

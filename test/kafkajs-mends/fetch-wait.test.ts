@@ -1,4 +1,4 @@
-/** How long a fetch may wait can be said anew for each. */
+/** The longest wait of a fetch can be set anew for each fetch. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -31,7 +31,7 @@ test('a consumer asks before each fetch how long it may wait', async () => {
     fetches = 0;
     await sleep(WATCHED_MS);
 
-    // The one that waits a second and longer has no answer, or the one before.
+    // The fetch that waits a second and longer has no answer yet; at most the previous one is counted.
     expect(quick).toBeGreaterThan(3);
     expect(fetches).toBeLessThanOrEqual(1);
   } finally {

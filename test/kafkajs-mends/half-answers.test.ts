@@ -1,7 +1,7 @@
 /**
- * A connection that breaks in the middle of an answer, and is opened again: answers are read from their beginning. As shipped the
- * client reads the new ones behind what it had of the old; what it takes for the length of the next is part of one, and where that
- * is short the process ends of it.
+ * A connection that breaks in the middle of an answer, and is opened again: answers are read from their beginning. As shipped
+ * the client appends the new bytes to the unfinished old answer. It then takes part of an answer for the length of the next;
+ * where that is too short, the process dies.
  */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
@@ -67,11 +67,11 @@ async function answers(load: Load): Promise<string[]> {
   return told;
 }
 
-test('what comes over a new connection is read from its beginning', async () => {
+test('answers over a new connection are read from their beginning', async () => {
   expect(await answers(loadMended)).toEqual(['KafkaJSConnectionError', 'the answer']);
 });
 
-test('as shipped it is read behind half an answer of the connection before', async () => {
+test('as shipped they are read behind half an answer of the previous connection', async () => {
   const { load, remove } = copyWithout('021+half-answers');
   try {
     expect(await answers(load)).toEqual(['KafkaJSConnectionError', 'KafkaJSRequestTimeoutError']);

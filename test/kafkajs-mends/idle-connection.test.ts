@@ -26,7 +26,7 @@ interface PushedRequest {
   isSent(): boolean;
 }
 
-// What is mended is internal to the library, so it is loaded from inside of it.
+// The patched code is internal to the library, so it is loaded from inside of it.
 const require = createRequire(import.meta.url);
 const RequestQueue = require('kafkajs/src/network/requestQueue') as new (options: object) => RequestQueue;
 

@@ -1,13 +1,13 @@
-/** The start-up check knows the mended kafkajs from the one that is shipped. */
+/** The startup check distinguishes the patched kafkajs from the one that is shipped. */
 import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
 import { kafkajsProblem } from 'payment-processor-contract/kafka/patched-kafkajs';
 
-test('the mended kafkajs passes', () => {
+test('the patched kafkajs passes', () => {
   expect(kafkajsProblem()).toBeNull();
 });
 
-test('a filter that lets aborted records through is named, with what to do', () => {
+test('a filter that lets aborted records through is named, with the remedy', () => {
   const require = createRequire(import.meta.url);
   const place = require.resolve('kafkajs/src/consumer/filterAbortedMessages');
   require(place);
@@ -21,7 +21,7 @@ test('a filter that lets aborted records through is named, with what to do', () 
   }
 });
 
-test('a kafkajs that cannot tell the ids of topics is named, with what to do', () => {
+test('a kafkajs that cannot fetch the ids of topics is named, with the remedy', () => {
   const { requests } = createRequire(import.meta.url)('kafkajs/src/protocol/requests') as {
     requests: Record<string, unknown>;
   };

@@ -1,4 +1,4 @@
-/** Where a partition ends is told as asked: up to what is written, or up to where readers of committed records may read. */
+/** A partition's end is given as asked: the last record written, or the last that a read_committed consumer may read. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Admin } from 'kafkajs';

@@ -22,7 +22,7 @@ type SendMessages = (request: {
   topicMessages: { topic: string; messages: { value: string; partition?: number }[] }[];
 }) => Promise<Acknowledgement[]>;
 
-// What is mended is internal to the library, so it is loaded from inside of it.
+// The patched code is internal to the library, so it is loaded from inside of it.
 const require = createRequire(import.meta.url);
 const createSendMessages = require('kafkajs/src/producer/sendMessages') as (options: object) => SendMessages;
 const createEosManager = require('kafkajs/src/producer/eosManager') as (options: object) => EosManager;
@@ -134,5 +134,5 @@ function partitionsOf(acknowledgements: Acknowledgement[]): number[] {
 }
 
 function ignore(): void {
-  // The tests look at what is written and answered, not at what is logged.
+  // The tests check writes and answers, not logs.
 }

@@ -1,6 +1,6 @@
 /**
  * Records and their batches are written into one buffer each, at a fraction of the cost, and byte for byte as they are
- * without the mend: held against that for whatever may be written, and read back from a broker.
+ * without the patch: compared with that for any records, and read back from a broker.
  */
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
@@ -14,7 +14,7 @@ interface Encoder {
   readonly buffer: Buffer;
 }
 
-/** What encodes in a kafkajs, mended or not. */
+/** The encoding functions of a kafkajs, patched or not. */
 interface Encoding {
   readonly record: (record: object) => Encoder;
   readonly batch: (batch: object) => Promise<Encoder>;
@@ -119,7 +119,7 @@ async function encodedBatch({ record: encode, batch: encodeBatch }: Encoding, fr
   return outcome(encodeBatch({ ...from, records: from.records.map((each) => encode(each)) }));
 }
 
-/** The bytes, or the error in its words. */
+/** The bytes, or the error's message. */
 async function outcome(encoder: Promise<Encoder>): Promise<string> {
   return encoder.then(
     ({ buffer }) => buffer.toString('hex'),
@@ -127,15 +127,15 @@ async function outcome(encoder: Promise<Encoder>): Promise<string> {
   );
 }
 
-describe('byte for byte as without the mend', () => {
-  test('batches of whatever records', async () => {
+describe('byte for byte as without the patch', () => {
+  test('batches of any records', async () => {
     const property = fc.asyncProperty(batch, async (from) => {
       expect(await encodedBatch(mended, from)).toBe(await encodedBatch(original, from));
     });
     await fc.assert(property, { numRuns: DIFFERENTIAL_RUNS });
   });
 
-  test('requests of whatever batches', async () => {
+  test('requests of any batches', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
     const property = fc.asyncProperty(request, int32, fc.option(text), async (from, correlationId, clientId) => {

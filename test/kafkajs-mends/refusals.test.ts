@@ -1,4 +1,4 @@
-/** What a broker refuses is told by name; as shipped, only that something was refused. */
+/** A broker's refusal names the refused resources; as shipped, it says only that something was refused. */
 import { expect, test } from 'vitest';
 import { copyWithout, loadMended, type Load } from './without-mend.ts';
 

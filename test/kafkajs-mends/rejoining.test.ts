@@ -1,4 +1,4 @@
-/** A consumer goes on fetching while its group joins anew, and joins anew when it has something new to tell the group. */
+/** A consumer goes on fetching while its group rejoins, and rejoins when it has something new to announce to the group. */
 import { randomUUID } from 'node:crypto';
 import kafkajs, { type Admin, type Assigner, type Consumer, type PartitionAssigner } from 'kafkajs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ const producer = kafka.producer();
 beforeAll(() => Promise.all([admin.connect(), producer.connect()]));
 afterAll(() => Promise.all([admin.disconnect(), producer.disconnect()]));
 
-/** Gives the one partition to the first member by the word that it tells. */
+/** Gives the one partition to the first member by the word that it announces. */
 function assignerOf(word: () => string): PartitionAssigner {
   return (): Assigner => ({
     name: 'by-word',
@@ -87,7 +87,7 @@ async function reaches(topic: string, { values }: Joined, value: string): Promis
   }
 }
 
-test('what comes while the group waits for a slow member is handed over meanwhile', async () => {
+test('messages that come while the group waits for a slow member are handed over meanwhile', async () => {
   const given = { groupId: `mends-${randomUUID()}`, topic: await createTopic(kafka) };
   const joined: Joined[] = [];
   try {
@@ -113,7 +113,7 @@ test('what comes while the group waits for a slow member is handed over meanwhil
   }
 }, 90_000);
 
-test('what a member has to tell reaches the group once it joins anew: the partition goes to another, and comes back', async () => {
+test('a member announces something new by rejoining its group: the partition goes to another, and comes back', async () => {
   const given = { groupId: `mends-${randomUUID()}`, topic: await createTopic(kafka) };
   const joined: Joined[] = [];
   try {

@@ -1,7 +1,7 @@
 /**
- * A broker that accepts connections and answers nothing: who asks is told so, and no connection is left. As shipped the client
- * takes itself for connected once its first question went unanswered, and keeps what it has opened; and those who wait for the
- * same connection wait one after the other, for an attempt of their own each.
+ * A broker that accepts connections and answers nothing: the caller gets an error, and no connection is left. As shipped the
+ * client counts as connected once its first request went unanswered, and keeps the connections it opened. Callers that wait
+ * for the same connection wait one after the other, each for an attempt of its own.
  */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
@@ -29,7 +29,7 @@ let broker: Server;
 let sockets: Socket[];
 beforeEach(async () => {
   sockets = [];
-  // As the kernel does for a process that is stopped: what the client says is taken, its end is not answered.
+  // As the kernel does for a stopped process: it takes the client's bytes, and does not answer its end.
   broker = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
     sockets.push(socket);
     socket.on('error', () => undefined);
@@ -57,7 +57,7 @@ function adminOf(load: Load, retries: number): Admin {
   }).admin();
 }
 
-test('a connection that was never answered is none: each try opens one, and the client is told', async () => {
+test('a connection that was never answered is none: each try opens one, and the client gets an error', async () => {
   await expect(adminOf(loadMended, 2).connect()).rejects.toThrow(/timed out/);
   expect(sockets).toHaveLength(3);
 
@@ -69,7 +69,7 @@ test('a connection that was never answered is none: each try opens one, and the 
   }
 });
 
-test('of failed tries no connection is left, though the broker never ends its side', async () => {
+test('failed tries leave no connection, though the broker never ends its side', async () => {
   const admin = adminOf(loadMended, 4);
   await expect(admin.connect()).rejects.toThrow(/timed out/);
   await admin.disconnect();
@@ -89,7 +89,7 @@ test('a client that is disconnected while it connects opens nothing any more', a
   expect(sockets).toHaveLength(opened);
 });
 
-/** Towards the broker, over TLS: it never comes about. */
+/** A connection to the broker over TLS, which is never established. */
 function brokerOf(load: Load): { broker: Broker; connection: Connection } {
   const logger = { namespace: () => logger, debug: () => undefined, error: () => undefined };
   const Pool = load('src/network/connectionPool.js') as new (options: object) => { pool: Connection[] };
@@ -101,7 +101,7 @@ function brokerOf(load: Load): { broker: Broker; connection: Connection } {
   return { broker: new BrokerClass({ connectionPool, logger }), connection: connectionPool.pool[0]! };
 }
 
-test('whoever connects is told when the connection is ended meanwhile', async () => {
+test('connecting fails when the connection is ended meanwhile', async () => {
   const { connection } = brokerOf(loadMended);
   const connecting = expect(connection.connect()).rejects.toThrow(/ended before it was open/);
   await once(broker, 'connection');
@@ -109,7 +109,7 @@ test('whoever connects is told when the connection is ended meanwhile', async ()
   await connecting;
 });
 
-test('those who wait for a broker share one attempt', async () => {
+test('callers that wait for a broker share one attempt', async () => {
   const { broker: waitedFor, connection } = brokerOf(loadMended);
   const waiting = Array.from({ length: 5 }, () => waitedFor.connect());
   await once(broker, 'connection');

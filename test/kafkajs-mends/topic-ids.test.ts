@@ -1,4 +1,4 @@
-/** A topic that is deleted and made again under its name is another topic: its id tells. */
+/** A topic that is deleted and created again under its name is another topic: its id differs. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Admin } from 'kafkajs';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
@@ -9,7 +9,7 @@ const admin: Admin = kafka.admin();
 beforeAll(() => admin.connect());
 afterAll(() => admin.disconnect());
 
-test('ids of topics are told as Kafka prints them, until a topic is made again; what does not exist is left out', async () => {
+test('ids of topics read as Kafka prints them, and change when a topic is created again; unknown topics are left out', async () => {
   const [topic, other] = [await createTopic(kafka), await createTopic(kafka)];
   const idOf = async (name: string): Promise<string | null | undefined> =>
     (await admin.fetchTopicIds({ topics: [topic, other, 'no-such-topic'] })).find((told) => told.topic === name)

@@ -1,6 +1,6 @@
 /**
- * Topics that are asked for while every broker goes away: who asks is told why. As shipped the answer is null, which no caller
- * expects: what then fails looks like a mistake of ours, and not like an outage.
+ * Topics that are asked for while every broker goes away: the caller gets the reason. As shipped the answer is null, which no
+ * caller expects: the failure that follows looks like a bug of ours, and not like an outage.
  */
 import { expect, test } from 'vitest';
 import { copyWithout, loadMended, type Load } from './without-mend.ts';
@@ -13,7 +13,7 @@ interface Cluster {
 const logger = { namespace: () => logger, debug: () => undefined, error: () => undefined };
 const RETRY = { initialRetryTime: 1, maxRetryTime: 2, retries: 2 };
 
-/** @returns what is told, and how often each broker was asked */
+/** @returns the answer or the error's message, and how often each broker was asked */
 async function askedOf(load: Load, answersOf: readonly (() => Promise<unknown>)[]): Promise<[unknown, number]> {
   const Class = load('src/cluster/index.js') as new (options: object) => Cluster;
   const Pool = load('src/cluster/brokerPool.js') as new (options: object) => Record<string, unknown>;
@@ -46,11 +46,11 @@ test('a broker that answers is enough', async () => {
   expect(told).toBe('topics');
 });
 
-test('of brokers that all go away the last failure is told, once each was asked again', async () => {
+test('when all brokers go away the last failure is reported, once each was asked again', async () => {
   expect(await askedOf(loadMended, [away, away])).toEqual(['Closed connection', 2 * (1 + RETRY.retries)]);
 });
 
-test('as shipped nothing is told, as if that were an answer', async () => {
+test('as shipped nothing is reported, as if that were an answer', async () => {
   const { load, remove } = copyWithout('022+unanswered-metadata');
   try {
     expect(await askedOf(load, [away, away])).toEqual([null, 2]);

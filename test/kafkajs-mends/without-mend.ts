@@ -1,4 +1,4 @@
-/** A copy of the installed kafkajs without one of its mends: what a mend must not change is held against it. */
+/** A copy of the installed kafkajs without one of its patches: tests compare with it what the patch must not change. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,9 +14,9 @@ export type Load = (path: string) => unknown;
 export const loadMended: Load = (path): unknown => require(`kafkajs/${path}`);
 
 /**
- * @param mend the number and name in its file's name
+ * @param mend the patch's number and name, as in its file's name
  * @returns the copy, which stays until it is removed
- * @throws where the mend is not applied
+ * @throws where the patch is not applied
  */
 export function copyWithout(mend: string): { load: Load; remove: () => void } {
   const directory = mkdtempSync(join(tmpdir(), 'without-mend-'));

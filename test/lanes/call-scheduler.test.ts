@@ -6,7 +6,7 @@ import { SHARES, type WorkClass } from '../../src/lanes/work-classes.ts';
 
 const CLASSES = Object.keys(SHARES) as WorkClass[];
 
-/** A scheduler with the attempts that it was told of, on a clock of its own. */
+/** A scheduler with the attempts reported to it, on a clock of its own. */
 class Shop {
   readonly scheduler: CallScheduler;
   readonly intervalMs: number;
@@ -17,7 +17,7 @@ class Shop {
   readonly running = new Map<string, { workClass: WorkClass; lane: number; atMs: number }>();
   /** In the order of their beginning. */
   readonly begun: { attemptId: string; workClass: WorkClass; lane: number; atMs: number }[] = [];
-  /** Lanes that were told of a slot, since they were last asked about. */
+  /** Lanes notified that a slot is kept for them, in order. */
   readonly told: number[] = [];
 
   constructor(slots: number, intervalMs = 0) {

@@ -76,7 +76,7 @@ test('under a limit of the rate all calls begin, though the clock moves on while
   expect(began).toEqual(attemptIds);
 });
 
-test('a call that its gate turned away, and one whose intent was not made, give their slots back', async () => {
+test('a call that its gate refused, and one whose intent was not made, give their slots back', async () => {
   const underWay = callsOf(() => new Promise(() => undefined));
   for (const attemptId of ['a', 'b']) expect(underWay.claim(claim(attemptId, 0, false))).toBeNull();
   expect(underWay.claim(claim('c', 1, false))).toBe('no-slot');

@@ -78,7 +78,7 @@ test('a beginning behind the lane stops it, but not for a batch that is on its w
   expect(stopped[0]).toContain('records from 56 to 57 were deleted by retention before they were admitted');
 });
 
-test('brokers that do not answer for long are told of once a minute', async () => {
+test('brokers that do not answer for long are reported once a minute', async () => {
   bounds = new Error('connect ECONNREFUSED 127.0.0.1:9092');
   await looks(10);
   expect(warned).toBe(1);
@@ -110,7 +110,7 @@ test('what readers are held against is asked anew: an answer of a moment ago wou
   await Promise.all([producer.disconnect(), offsets.stop()]);
 });
 
-test('a transaction that is not ended yet hides no end: behind it stands whoever committed it before it was marked', async () => {
+test('a transaction that is not ended yet hides no end: its writer may have committed it and stand behind it before it is marked', async () => {
   vi.useRealTimers();
   const settings = plainKafkaSettings(inject('kafkaBrokers'));
   const topic = `test-watch-${randomUUID()}`;

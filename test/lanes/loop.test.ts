@@ -10,7 +10,7 @@ import { TransactionFailedError, type TransactionalProducer } from '../../src/pr
 
 afterEach(() => vi.useRealTimers());
 
-/** One transaction after the other; each waits where it is told to. */
+/** One transaction after the other; each waits where the test lets it wait. */
 class Kafka {
   /** Partitions, transaction by transaction. */
   readonly announced: number[][] = [];
@@ -162,7 +162,7 @@ test('what was announced goes out first: an idle lane that is woken meanwhile do
   expect(kafka.written).toEqual([[1], [0]]);
 });
 
-test('a lane that fails when it is told of its commit is lost alone', async () => {
+test('a lane that fails when it is notified of its commit is lost alone', async () => {
   const kafka = new Kafka();
   const [failing, other] = lanesOf(kafka, 2);
   if (failing !== undefined)
@@ -177,7 +177,7 @@ test('a lane that fails when it is told of its commit is lost alone', async () =
   expect(other?.commits).toBe(0);
 });
 
-test('a lane that leaves while its commit is under way is told of it, and what it releases comes behind', async () => {
+test('a lane that leaves while its commit is under way is notified of it, and its release is written after it', async () => {
   const kafka = new Kafka();
   const [leaving] = lanesOf(kafka, 1);
   const end = gate();
@@ -241,7 +241,7 @@ test('a lane that always has more to look at leaves the event loop to others, an
   expect(restless?.askedMs).toHaveLength(asked);
 });
 
-test('at its end what waits is committed, and whoever is left is lost; it may be ended twice', async () => {
+test('closing commits what waits, and every lane that is left is lost; it may be closed twice', async () => {
   const kafka = new Kafka();
   const end = gate();
   kafka.answered = end.promise;

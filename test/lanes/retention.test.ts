@@ -210,7 +210,7 @@ describe('a clock that is wrong by a week, either way, forgets nothing early', (
     expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual(['c:due']);
   });
 
-  test('while no broker has told the time, nothing is forgotten', () => {
+  test('while no broker has given the time, nothing is forgotten', () => {
     apply(entry(done('due', DONE_MS)));
     clockMs = DUE_MS + WEEK_MS;
     expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual([]);

@@ -111,7 +111,7 @@ describe('RETRY of an UNKNOWN transfer in', () => {
     expect(resultOf(due(again, 9_000 + 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
   });
 
-  test('counts the settling time anew: its last call may have ended later by the clock that was told then', () => {
+  test('counts the settling time anew: its last call may have ended later by the clock in use then', () => {
     const lastEndedMs = 9_000 - policy.settlingTimeMs;
     const again = retried({ ...transfer, lastEndedMs }, 9_000);
     const refused = { kind: 'answered' as const, attemptId: 'next', reading: REFUSED };
@@ -409,7 +409,7 @@ describe('EXPIRED says what is certain', () => {
     expect(result.error?.message).toMatch(/^its time limit \(.*\) passed before anything was sent$/);
   });
 
-  test('calls were sent, and turned away', () => {
+  test('calls were sent, and answered with 429', () => {
     const result = resultOf(due(entryOf(answered(entryAt('transfer-in'), TOLD_TO_WAIT)), late));
     expect(result).toMatchObject({ outcome: 'EXPIRED', attempts: 1 });
     expect(result.error?.message).not.toContain('anything was sent');
@@ -433,7 +433,7 @@ describe('EXPIRED says what is certain', () => {
 
 describe('an answer that need not be the service\u2019s word', () => {
   test.each(['execute-quote', 'reject-transaction'] as const)(
-    'a refusal of a %s that was turned away before is looked up: that may not have been the service',
+    'a refusal of a %s that was answered with 429 before is looked up: that may not have been the service',
     (commandType) => {
       const turnedAway = entryOf(answered(entryAt(commandType), TOLD_TO_WAIT));
       for (const refusal of [CONFLICT, REFUSED]) {
@@ -448,7 +448,7 @@ describe('an answer that need not be the service\u2019s word', () => {
     },
   );
 
-  test('the first refusal of a quote\u2019s execution is the service\u2019s, though its quote was turned away before', () => {
+  test('the first refusal of a quote\u2019s execution is the service\u2019s, though its quote was answered with 429 before', () => {
     expect(resultOf(answered(entryAt('execute-quote'), CONFLICT)).outcome).toBe('REFUSED');
   });
 
@@ -466,7 +466,7 @@ describe('an answer that need not be the service\u2019s word', () => {
     expect(resultOf(answered({ ...underWay, lastEndedMs: 11_000 }, REFUSED)).outcome).toBe('REFUSED');
   });
 
-  test('a 409 for a transfer-in that was turned away before is doubt: its key may be in use by that call', () => {
+  test('a 409 for a transfer-in that was answered with 429 before is doubt: its key may be in use by that call', () => {
     const turnedAway = entryOf(answered(entryAt('transfer-in'), TOLD_TO_WAIT));
     const conflict = entryOf(answered(entryOf(due(turnedAway, 11_000)), CONFLICT));
     expect(resultOf(due(conflict, 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
@@ -541,7 +541,7 @@ describe('an answer that need not be the service\u2019s word', () => {
     expect(entryOf(answered(entryAt('transfer-in'), { ...page, serviceFails: true })).phase.state).toBe('DOUBTFUL');
   });
 
-  describe('a two-step quote that ran out after its execution was turned away', () => {
+  describe('a two-step quote that ran out after its execution was answered with 429', () => {
     const quoted = {
       quoteId: 'Quote:1',
       transactionId: 'Transaction:1',

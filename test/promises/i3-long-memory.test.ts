@@ -85,7 +85,7 @@ test('a copy that was published in time is answered as one, however long it coul
       (tombstones) => tombstones.length > 0,
       'the key to be forgotten',
     );
-    // Then it names a new command: its result has the same ce_id, and whoever remembers events for longer knows it for another.
+    // Then the key names a new command. Its result has the same ce_id; its unique id shows a longer memory that it is another.
     await sleep(1_000);
     await publish(stack, 'paid');
     await stack.journal.until(

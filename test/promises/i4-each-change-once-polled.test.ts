@@ -1,7 +1,7 @@
 /**
  * I4, by the poller: what becomes of payments after their calls, and payments that nobody commanded. The paths are those
- * of the sandbox's scenarios. A status that passes between two looks is not told; nothing else is left out. That everything that
- * was looked at is told, over deaths as well, is shown in virtual time (i4-each-change-once-simulated.test.ts).
+ * of the sandbox's scenarios. A status that passes between two looks is not published; nothing else is left out. Another test
+ * shows in virtual time that every status seen is published, across deaths too (i4-each-change-once-simulated.test.ts).
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Journal } from '../support/journal.ts';
@@ -121,13 +121,13 @@ function statusesOf(journal: Journal, { transactionId }: Payment): string[] {
   return journal.transactionEvents(transactionId).map(({ value }) => value.status);
 }
 
-/** What was told lies on the path, in its order, and ends where the path ends. */
+/** The published statuses lie on the path, in its order, and end where the path ends. */
 function expectOnPath(name: string, told: readonly string[], path: readonly string[]): void {
   expect([name, ...told]).toEqual([name, ...path.filter((status) => told.includes(status))]);
   expect([name, told.at(-1)]).toEqual([name, path.at(-1)]);
 }
 
-/** Every event of the payment and of its quote names the command that asked for it, whoever saw the change. */
+/** Every event of the payment and of its quote names the command that asked for it, no matter who saw the change. */
 function expectNamed(journal: Journal, { name, quoteId, transactionId }: Payment): void {
   const events = journal.transactionEvents(transactionId);
   const named = [name, [name], correlationIdOf(name)];
@@ -141,7 +141,7 @@ function expectNamed(journal: Journal, { name, quoteId, transactionId }: Payment
   );
 }
 
-/** Each event goes on from the one before; ids are all different. */
+/** Each event continues from the previous one; ids are all different. */
 function expectChains(journal: Journal, { name, quoteId, transactionId }: Payment): void {
   const transactionEvents = journal.transactionEvents(transactionId);
   const quoteEvents = quoteId === null ? [] : journal.quoteEvents(quoteId);

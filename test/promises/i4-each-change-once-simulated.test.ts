@@ -1,6 +1,6 @@
 /**
- * I4, by the poller, in virtual time: random histories of payments, any of the nine statuses after any other, told by a
- * service in its own manner, with commands that observe as well, and with sessions that die in their commits.
+ * I4, by the poller, in virtual time: random histories of payments, any of the nine statuses after any other, reported by
+ * a service in its own manner, with commands that observe as well, and with sessions that die in their commits.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -92,7 +92,7 @@ test('a quote is seen PENDING, then PROCESSING when it is executed', async () =>
   });
 });
 
-test('across a kill no change is lost and none is told twice', async () => {
+test('across a kill no change is lost and none is published twice', async () => {
   const { publisher, journal, service } = stack();
   const keys = Array.from({ length: 12 }, (_, index) => `kill-${index}`);
   await Promise.all(keys.map((key) => publisher.publish('simulate-uma-receive', key, umaPayment(key))));

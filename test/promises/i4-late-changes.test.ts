@@ -59,7 +59,7 @@ beforeAll(async () => {
   expect(made.map(isSeen)).toEqual([false, true, true]);
 });
 
-test('COMPLETED of quotes whose transactions were created long ago is told two intervals after it', async () => {
+test('COMPLETED of quotes whose transactions were created long ago is published two intervals after it', async () => {
   const { journal, publisher, service } = stack();
   await Promise.all(
     made.map(({ key, quoteId, transactionId }) => publisher.publish('execute-quote', key, { quoteId, transactionId })),

@@ -1,8 +1,8 @@
 /**
- * Invariant I5 at the start: a Kafka that stands still at whichever step is waited for. The process stays, says what it waits for,
- * leaves no connection of a failed try behind, and ends in order when it is told to. One process for each step, all at once, because
- * they mostly wait. Every other one is told to end. proofs/long/start-for-long.test.ts tries the ends at every step, a Kafka that
- * goes away, and a minute.
+ * Invariant I5 at the start: a process waits for a Kafka that stands still, at any step. The process stays, says what it waits
+ * for, leaves no connection of a failed try behind, and ends in order when asked to. One process for each step, all at once,
+ * because they mostly wait. Every other one is asked to end. proofs/long/start-for-long.test.ts tries the ends at every step,
+ * a Kafka that goes away, and a minute.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -15,7 +15,7 @@ const starts = useStarts(stack);
 /** Longer than one request may take. */
 const STILL_MS = 13_000;
 
-test('at every step, a Kafka that stands still is waited for: processors end in order if told to, the others go on', async () => {
+test('at every step, a Kafka that stands still is waited for: processors end in order if asked to, the others go on', async () => {
   const waiting = await starts.upToEach('still');
   await delay(STILL_MS);
   for (const one of waiting) {

@@ -1,7 +1,7 @@
 /**
- * Invariant I6 against whoever means harm: each kind of poison by name, random mixtures of them through a real Kafka, and
- * random messages against the pure intake. Several kinds
- * are tried at a time. One that fails spoils its bench for them; the next ones get another.
+ * Invariant I6 against malicious publishers: each kind of poison by name, random mixtures of them through a real Kafka, and
+ * random messages against the pure intake. Several kinds are tried at a time. One that fails spoils its bench for them; the
+ * next ones get another.
  */
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { fuzzIntake } from '../../proofs/fuzz/intake-fuzz.ts';

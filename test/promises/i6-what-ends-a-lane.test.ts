@@ -1,6 +1,6 @@
 /**
  * Invariant I6 where nothing can be caught: a message that ends the process, and one that the broker refuses to take
- * further. Each is found, by whoever owns the lane by then, and set aside by reference; what is behind it is answered.
+ * further. The lane's owner at that time finds each and sets it aside by reference; the messages behind it are answered.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import kafkajs from 'kafkajs';
@@ -13,7 +13,7 @@ import { useStack } from '../support/test-stack.ts';
 
 const stack = useStack({ name: 'ends-a-lane' });
 const JSON_HEADERS = { 'content-type': 'application/json' };
-/** Seven starts of a processor, each after the session of the one before; a busy machine needs ten seconds for one. */
+/** Seven starts of a processor, each after the session of the previous one; a busy machine needs ten seconds for one. */
 const STARTS_MS_MAX = 240_000;
 
 afterEach(() => stack().endProcessors());

@@ -135,7 +135,7 @@ test('a copy of what a release to come has finished in its own way is a dead let
     'dlq-reason': 'SET_ASIDE',
     'dlq-message': expect.stringMatching(/not an entry that this release knows: outcome\. Run the release/) as string,
   });
-  // Its own result stands, and nobody may be told that there is none.
+  // Its own result stands, and nothing may say that there is none.
   expect(stack.journal.results('accepted')).toEqual([]);
   expect((await stack.service.effects()).operations['transfer-in']['accepted']).toBeUndefined();
 });

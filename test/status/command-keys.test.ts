@@ -28,7 +28,7 @@ interface Step {
   readonly quote?: string;
 }
 
-/** Each step begins after the one before it has ended. */
+/** Each step begins after the previous one has ended. */
 function observed({ carried, key, quote, status }: Step, index: number): Observation {
   const transaction: Transaction | null = status === undefined ? null : { ...EMPTY, status };
   return {
@@ -64,7 +64,7 @@ function told(reductions: readonly Reduction[]) {
 }
 
 describe('an event names', () => {
-  test('the command that made the payment, whoever saw the change', () => {
+  test('the command that made the payment, no matter who saw the change', () => {
     const { reductions } = fold({ key: 'in', status: 'PENDING' }, { status: 'PROCESSING' }, { status: 'COMPLETED' });
     expect(told(reductions)).toEqual([
       ['PENDING', 'in', 'in', 'COMMAND'],

@@ -24,6 +24,6 @@ test('an end that was read beyond before it was asked for is an error that names
   await expect(askedWith([7n, 3n], async () => new Map([[0, 8n], [1, 2n]]))).rejects.toThrow('lane 1'); // prettier-ignore
 });
 
-test('what the brokers refuse with is told', async () => {
+test('an error of the brokers is passed on', async () => {
   await expect(askedWith([0n], () => Promise.reject(new Error('away')))).rejects.toThrow('away');
 });

@@ -151,7 +151,7 @@ describe('the poller', () => {
       changes: [{ atMs: fromMs + index * stepMs, status: 'PENDING', failureReason: null }],
     }));
 
-  test('backs off from a service that cannot be reached, waits as told, and goes on', async () => {
+  test('backs off from a service that cannot be reached, waits as long as it is asked to, and goes on', async () => {
     const service = new SimulatedService(paymentsAt(3, START_MS + 1_000, 1_000), PLAIN_MANNER);
     const world = new PollerWorld({
       settings: SETTINGS,

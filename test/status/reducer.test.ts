@@ -1,4 +1,4 @@
-/** The fold over observations: which is newer, what a quote's status is, what is done where it cannot be told. */
+/** The fold over observations: which is newer, a quote's status, and the handling of cases that cannot be decided. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Observation } from '../../src/status/observation.ts';
@@ -87,7 +87,7 @@ describe('which observation is newer', () => {
     },
   );
 
-  test('overlapping requests that differ are told by a later look, and the state says that one is wanted', () => {
+  test('overlapping requests that differ are decided by a later look, and the state says that one is wanted', () => {
     const overlapping: Seen[] = [
       { status: 'SENT', began: 100, ended: 200 },
       { status: 'COMPLETED', began: 150, ended: 250 },
@@ -140,7 +140,7 @@ describe('the status of a quote', () => {
     expect(quote).toEqual(['PENDING', 'PROCESSING', 'COMPLETED', 'FAILED']);
   });
 
-  test('is told by the first answer that names the quote, even when the transaction has gone on', () => {
+  test('is reported with the first answer that names the quote, even when the transaction has gone on', () => {
     const { last, quote, state } = fold(
       { status: 'COMPLETED', updatedMs: 70, began: 80, ended: 90 },
       { quote: 'PENDING', began: 0, ended: 10 },
@@ -179,7 +179,7 @@ const seenAnything = fc.record({
   quoteId: fc.constantFrom('Quote:1', 'Quote:1', 'Quote:1', 'Quote:2'),
 });
 
-test('whatever is observed: no status follows itself, and every event goes on from the one before', () => {
+test('whatever is observed: no status follows itself, and every event continues from the previous one', () => {
   fc.assert(
     fc.property(fc.array(seenAnything, { maxLength: 20 }), (all) => {
       let state: TransactionState | undefined;

@@ -146,7 +146,7 @@ const placeOf = ({ key, offset, timestampMs, value }: LedgerRecord): unknown[] =
   value?.toString(),
 ];
 
-/** All that Kafka has, as a reader gets it that is told nothing. */
+/** All that Kafka has, as read by a reader that is handed no commits. */
 async function allOfKafka(count: number): Promise<unknown[][]> {
   const read: LedgerRecord[] = [];
   await startReader(read);
@@ -217,7 +217,7 @@ test('what a lane tells while the client starts is kept for its join', async () 
   await vi.waitFor(() => expect(read.map(({ key }) => key)).toEqual(['c:first', 'c:other']), LATER);
 });
 
-test('a lane that is fetched again at once goes on where it told last', async () => {
+test('a lane that is fetched again at once goes on after the last commit that it reported', async () => {
   const own = await openLane();
   reader.ownCommitted(LANE, await commit(own, 'c:a'));
   reader.fetchAgain(LANE);

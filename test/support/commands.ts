@@ -25,7 +25,7 @@ export function createQuoteOf(key: string, amount = 1000n): CommandInput<'create
   };
 }
 
-/** Of every message of a command, so that its events can be told to be its own. */
+/** Carried by every message of a command, so that its events can be recognised as its own. */
 export function correlationIdOf(key: string): string {
   return `order of ${key}`;
 }

@@ -1,4 +1,4 @@
-/** Connections as the kernel counts them: what the other side sees of one that was let go of may come late, or never. */
+/** Connections as the kernel counts them: the other side may see the end of a dropped one late, or never. */
 import { readFileSync } from 'node:fs';
 import { tcpSocketsOf } from '../../proofs/soak/process-handles.ts';
 

@@ -26,7 +26,7 @@ export interface GateRequest {
   readonly clientId: string;
 }
 
-/** What is done once a request comes; the request itself does not pass. */
+/** Runs once a request comes; the request itself does not pass. */
 interface Trap {
   readonly isFor: (request: GateRequest) => boolean;
   readonly spring: () => void;
@@ -99,7 +99,7 @@ export class KafkaGate {
     });
   }
 
-  /** What was held goes on. */
+  /** Held data goes on. */
   async open(): Promise<void> {
     const was = this.#state;
     this.#state = 'open';

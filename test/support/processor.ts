@@ -30,7 +30,7 @@ export interface ProcessEnd {
   signal: NodeJS.Signals | null;
 }
 
-/** Ended with this process, however that ends; a signal that nobody handles is no end that could be told of. */
+/** Killed when this process exits. A signal that nobody handles emits no exit event, so nothing is killed then. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');

@@ -1,6 +1,6 @@
 /**
  * Writes record batches to a partition byte for byte: a Produce request over a socket of its own, to the partition's
- * leader. What the broker refuses is told with its error.
+ * leader. A refusal by the broker is returned with its error.
  */
 import { connect } from 'node:net';
 import type { Kafka } from 'kafkajs';
@@ -15,7 +15,7 @@ type Answer =
 export type Produced = Answer & { isRepeated: boolean };
 
 const API_PRODUCE = 0;
-/** The last before tagged fields; takes zstd, tells why a batch was refused. */
+/** The last before tagged fields; takes zstd, gives the reason of a refusal. */
 const PRODUCE_VERSION = 8;
 const ACKS_ALL = -1;
 /** Of the broker, for acknowledgements of its followers. */

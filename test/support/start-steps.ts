@@ -120,7 +120,7 @@ export function useStarts(stack: () => Stack): Starts {
     }
   };
 
-  /** In order, and soon, when they are told to. */
+  /** In order, and soon, when they are asked to. */
   const allEnd = async (waiting: readonly WaitingStart[]): Promise<void> => {
     const beganMs = performance.now();
     const ends = await Promise.all(waiting.map(({ processor }) => processor.stop()));

@@ -1,4 +1,4 @@
-/** What of a ledger is not finished. */
+/** The unfinished entries of a ledger. */
 import { decodeEntry } from '../../src/ledger/entry-record.ts';
 import { ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { LANES } from './stack-options.ts';

@@ -100,7 +100,7 @@ test('either shows the sums of both', async () => {
 const search = (processor: RunningProcessor, key: string): Promise<CommandState> =>
   ask(processor, '/api/command', { 'command-key': key });
 
-test('every member shows the state of a key, whoever owns its lane: settled doubt, UNKNOWN, a conflict, no such key', async () => {
+test('every member shows the state of a key, no matter which member owns its lane: settled doubt, UNKNOWN, a conflict, no such key', async () => {
   await stack().service.addFaults(
     { kind: 'drop-after', operation: 'execute-quote', key: 'looked-up', count: 1 },
     { kind: 'drop-after', operation: 'transfer-in', key: 'lost', count: 1 },

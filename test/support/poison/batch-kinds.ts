@@ -35,7 +35,7 @@ const SPOILT: Expected = {
   answers: ['ACCEPTED', 'INVALID', 'none'],
   burials: ['no', 'UNREADABLE_BATCH', 'UNREADABLE', 'INVALID_KEY', 'NO_KEY'],
 };
-/** The broker reads no further than the last record: what lies behind it is not its business with these. */
+/** The broker reads no further than the last record: with these it does not check the bytes behind it. */
 const TAKEN_WITH_MORE: readonly CodecName[] = ['gzip', 'lz4'];
 const TAKEN_WITH_A_SPOILT_END: readonly CodecName[] = ['snappy', 'xerial'];
 const YEAR_9999_MS = 253_402_300_799_999n;
@@ -174,7 +174,7 @@ function flipped(body: Buffer, at: number): Buffer {
   return spoilt;
 }
 
-/** What is no error to one library, and is to another. */
+/** Batches that are an error to one library, and not to another. */
 function layouts(): PoisonKind[] {
   const kind = (
     name: string,

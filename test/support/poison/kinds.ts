@@ -94,13 +94,13 @@ export const expected = {
   /** No key that could be answered, or none in this topic. */
   buried: { ...NONE, burials: ['UNREADABLE'], copy: 'whole' },
   refusedDecision: { ...NONE, burials: ['REFUSED_DECISION'], copy: 'whole' },
-  /** Nothing tells what is in it: whole batches are set aside. */
+  /** Its content is unknown: whole batches are set aside. */
   unreadableBatch: { ...NONE, burials: ['UNREADABLE_BATCH'], copy: 'reference', companions: 'buried' },
   refusedByBroker: { ...NONE, broker: 'refuses' },
   passedOver: NONE,
 } as const satisfies Record<string, Expected>;
 
-/** One bad message in a batch of its own; what is not given is as in a good one. */
+/** One bad message in a batch of its own; fields not given are as in a good one. */
 export function messageKind(name: string, outcome: Expected, make: Made<PoisonMessage>, given: Given = {}): PoisonKind {
   return batchKind(
     name,

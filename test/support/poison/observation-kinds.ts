@@ -1,4 +1,4 @@
-/** Poison on the topic of observations, which is private; whoever may write there may still be wrong. */
+/** Poison on the topic of observations. The topic is private, but a process with the right to write may still be wrong. */
 import avsc from 'avsc';
 import { AVRO_OPTIONS } from 'payment-processor-contract/schemas';
 import { encodeEntry } from '../../../src/ledger/entry-record.ts';

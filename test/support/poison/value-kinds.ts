@@ -68,7 +68,7 @@ function keys(): PoisonKind[] {
   ];
 }
 
-/** What is no command at all, in JSON and in Avro. */
+/** Values that are no command at all, in JSON and in Avro. */
 function bytes(): PoisonKind[] {
   const json: [string, string | Buffer][] = [
     ['text', 'please transfer some money'],
@@ -145,7 +145,7 @@ function otherFields(): PoisonKind[] {
   ];
   const quoted = (text: string): string => JSON.stringify(text);
   return texts.flatMap(([name, text]) => [
-    // A map of any texts: what is called otherFieldsJson there is a text like any other.
+    // A map of any texts: an entry named otherFieldsJson there is a text like any other.
     messageKind(
       `senderCustomerInfo.otherFieldsJson: ${name}`,
       expected.accepted,
