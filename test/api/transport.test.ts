@@ -1,5 +1,5 @@
 /**
- * What is said of a call when the network or the service misbehaves: never sent only if no byte can have arrived, in
+ * The reading of a call when the network or the service misbehaves: never sent only if no byte can have arrived, in
  * doubt otherwise (invariant I10), and no request ever written twice (invariant I2).
  */
 import { describe, expect, onTestFinished, test } from 'vitest';

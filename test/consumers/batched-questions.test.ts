@@ -1,4 +1,4 @@
-/** What is asked about topics in one turn is one question, as long as the brokers answer it. */
+/** Questions about topics in one turn are asked as one, as long as the brokers answer it. */
 import { KafkaJSConnectionError, KafkaJSNonRetriableError } from 'kafkajs';
 import { describe, expect, test } from 'vitest';
 import { BatchedQuestions } from '../../src/consumers/batched-questions.ts';

@@ -225,7 +225,7 @@ describe('intents that may not wait', () => {
     expect(shop.running.size).toBe(1);
   });
 
-  test('a lane that uses up what is kept for it is kept more, up to the share', () => {
+  test('a lane that uses up the slots kept for it is kept more, up to the share', () => {
     const shop = new Shop(20);
     shop.queue('transfer', 0, 10_000);
     const gotten: number[] = [];

@@ -12,7 +12,7 @@ import { TransactionFailedError, type TransactionalProducer } from '../../src/pr
 const REFUSED = new TransactionFailedError('commit failed: too large', { failure: 'refused' });
 const LOST = new TransactionFailedError('commit failed: connection lost');
 
-/** What was committed, transaction by transaction; each waits to be let through. */
+/** Committed batches, transaction by transaction; each waits until the test lets it through. */
 class Producers {
   readonly committed: string[][] = [];
   readonly fenced: string[] = [];
@@ -146,7 +146,7 @@ test('while the transaction before is still being ended, lanes add to what goes 
   expect(kafka.committed).toEqual([['a', 'b', 'c']]);
 });
 
-test('lanes share a turn: each has its part of what is left, and who committed last comes last', async () => {
+test('lanes share a turn: each has its part of the remaining time, and the lane that committed last comes last', async () => {
   const kafka = new Producers();
   const loop = kafka.committer().loop();
   const parts: string[] = [];
@@ -215,7 +215,7 @@ test('where all is taken back before it can be sent, no transaction is written',
   expect(kafka.committed).toEqual([['b']]);
 });
 
-test('a lane that ends takes back what is not under way, and nothing else', async () => {
+test('a lane that ends takes back the commits that are not under way, and nothing else', async () => {
   const kafka = new Producers();
   const loop = kafka.committer().loop();
   const [underWay, waiting] = [of('u'), of('w')];

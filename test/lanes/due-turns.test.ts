@@ -1,8 +1,8 @@
-/** What is due is asked in turn, also where each walk ends before all were asked. */
+/** Due keys are asked in turn, even if each walk ends before all were asked. */
 import { expect, test } from 'vitest';
 import { DueTurns } from '../../src/lanes/due-turns.ts';
 
-test('walks that end early reach all that waits, in turn', () => {
+test('walks that end early reach all waiting keys, in turn', () => {
   const due = new Set(['a', 'b', 'c', 'd', 'e']);
   const turns = new DueTurns(due);
   const walk = (): string[] => {
@@ -21,7 +21,7 @@ test('walks that end early reach all that waits, in turn', () => {
   ]);
 });
 
-test('what is newly due comes before all that waits', () => {
+test('a newly due key comes before all waiting keys', () => {
   const due = new Set(['a', 'b']);
   const turns = new DueTurns(due);
   for (const key of turns.inTurn()) turns.mustWait(key);
@@ -29,7 +29,7 @@ test('what is newly due comes before all that waits', () => {
   expect([...turns.inTurn()]).toEqual(['look-up', 'a', 'b']);
 });
 
-test('what was handled is forgotten', () => {
+test('a handled key is forgotten', () => {
   const due = new Set(['a', 'b']);
   const turns = new DueTurns(due);
   turns.mustWait('a');

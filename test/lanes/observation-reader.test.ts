@@ -1,4 +1,4 @@
-/** Observations that a lane reads: by a schema that no ledger has yet, and what becomes of what is none. */
+/** Observations that a lane reads: by a schema that no ledger has yet, and messages that are no observation. */
 import { expect, test } from 'vitest';
 import { inputMessage, type InputMessage } from '../../src/consumers/input-message.ts';
 import { ObservationReader } from '../../src/lanes/observations.ts';
@@ -82,7 +82,7 @@ test('an id counts by its characters, for its reader as for its observer', () =>
   expect(reader.read(PLACE, messageOf(OURS, 'T'.repeat(ID_LENGTH_MAX + 1))).kind).toBe('dead-letter');
 });
 
-test('what is set aside says why, and has its bytes', () => {
+test('a message set aside says why, and has its bytes', () => {
   const bytes = release('d').written(OURS, { d: null });
   const reader = new ObservationReader({ laneCount: 1, clock: { monotonicMs: () => nowMs, nowMs: () => 0 } });
   let nowMs = 0;

@@ -1,4 +1,4 @@
-/** Forgetting: what is done for longer than the retention gets a tombstone, what may still matter does not. */
+/** Forgetting: a key done for longer than the retention gets a tombstone, one that may still matter does not. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Outcome } from 'payment-processor-contract/commands';
 import { AdmittedTime } from '../../src/lanes/admitted-time.ts';

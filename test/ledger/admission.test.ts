@@ -1,4 +1,4 @@
-/** What a command that arrives becomes, by what is known of its key. */
+/** The outcome of an arriving command, by the known state of its key. */
 import { describe, expect, test } from 'vitest';
 import { admit, intentOf, newEntry, type Admission, type Arrival } from '../../src/ledger/admission.ts';
 import type { Entry } from '../../src/ledger/entry.ts';

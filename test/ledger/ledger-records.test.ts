@@ -1,4 +1,4 @@
-/** Records of the ledger: what a newer release added is passed over, and what is no entry is said to be none. */
+/** Records of the ledger: additions of a newer release are passed over, and a record that is no entry is reported as none. */
 import { describe, expect, test } from 'vitest';
 import { decodeEntry, encodeEntry } from '../../src/ledger/entry-record.ts';
 import { decodeHolds, encodeHolds } from '../../src/ledger/holds.ts';

@@ -80,7 +80,7 @@ describe('the alerts', () => {
     expect(alerts.length).toBeLessThanOrEqual(ALERTS_MAX);
   });
 
-  it('each say how urgent it is and what is wrong', () => {
+  it('each name their urgency and the fault', () => {
     for (const { annotations, labels } of alerts) {
       expect(['page', 'ticket']).toContain(labels['severity']);
       expect(annotations['summary']).toMatch(/^.{20,}\.$/);

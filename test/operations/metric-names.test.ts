@@ -31,7 +31,7 @@ function selectorsOf(expression: string): Selector[] {
   return [...found].map(([, name = '', matchers = '']) => ({ name, matchers }));
 }
 
-/** What is wrong with an expression's metrics, labels and label values. */
+/** The faults of an expression's metrics, labels and label values. */
 function problemsOf(expression: string): string[] {
   const selectors = selectorsOf(expression);
   const labels = new Set(TARGET_LABELS);

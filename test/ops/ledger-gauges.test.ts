@@ -42,7 +42,7 @@ describe('UNKNOWN results', () => {
 });
 
 describe('the ledger', () => {
-  it('is behind by the records between its end and what was read, all lanes', async () => {
+  it('is behind by the records between its end and its read position, all lanes', async () => {
     const processor = new FakeProcessor();
     processor.ledger.lanes = [ledgerLane(0, { nextOffset: 90n }), ledgerLane(1, { nextOffset: 100n })];
     processor.ends = async () => new Map([0, 1].map((lane) => [lane, { low: 0n, high: 100n }]));

@@ -53,7 +53,7 @@ describe('the table of metrics', () => {
 });
 
 describe('counters', () => {
-  it('begin at zero and count what is reported', async () => {
+  it('begin at zero and count the reports', async () => {
     const metrics = createMetrics();
     const before = await textOf(new FakeProcessor(), metrics);
     expect(before).toContain('payments_results_total{command="transfer-in",outcome="UNKNOWN",revision="first"} 0');

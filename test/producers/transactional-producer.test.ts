@@ -214,7 +214,7 @@ describe('a write', () => {
     }));
 
   test.each(['DUPLICATE_SEQUENCE_NUMBER', 'OUT_OF_ORDER_SEQUENCE_NUMBER', 'UNKNOWN_PRODUCER_ID', 'INVALID_TXN_STATE'])(
-    'whose first try is answered %s is not committed: what the broker has is not what was sent',
+    'whose first try is answered %s is not committed: the broker has other records than were sent',
     (type) =>
       ScriptedKafka.run(async (kafka) => {
         kafka.happens('produce', { kind: 'error', type });
@@ -339,7 +339,7 @@ test('fencing ends the transaction that is open, and asks until that is so', () 
     expect(kafka.broker.log(TOPIC, 0).committed()).toEqual([]);
   }));
 
-test('what is dropped in the middle of a step sends nothing more', () =>
+test('a producer that is dropped in the middle of a step sends nothing more', () =>
   ScriptedKafka.run(async (kafka) => {
     const producer = await producerOf(kafka);
     kafka.happens('produce', { kind: 'before', work: () => producer.drop() });

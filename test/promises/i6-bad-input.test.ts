@@ -118,7 +118,7 @@ describe('an Avro command by a schema of its publisher', () => {
     expect(value.error?.message).toMatch(/amont is not a field of this command/);
     expect(await stack().service.balanceOf(accountOf('avro-more'))).toBe(0n);
     expect((await stack().journal.result('avro-null')).value.outcome).toBe('ACCEPTED');
-    // An operator who has it tried again does not get it executed without what was dropped.
+    // An operator's RETRY does not execute it without the dropped fields.
     const again = { decision: 'RETRY', expectedRevision: 1, operator: 'ada', reason: 'try' };
     await stack().publishDecision('avro-more', again);
     const [, second] = await stack().journal.resultsOf('avro-more', 2);

@@ -32,7 +32,7 @@ const stack = useStack({
 const collector = await SpanReceiver.start();
 afterAll(() => collector.close());
 
-test('what was planted in settings, commands and answers is nowhere in logs, metrics, spans and readiness', async () => {
+test('values planted in settings, commands and answers are nowhere in logs, metrics, spans and readiness', async () => {
   const { publisher, journal, service } = stack();
   const processor = await stack().startProcessor({
     ...tracingTo(collector),

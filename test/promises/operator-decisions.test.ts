@@ -110,7 +110,7 @@ test('EXECUTED makes UNKNOWN ACCEPTED, with the transaction that was found and w
   expect(rejected()?.value.commandKeys).toEqual(['found', 'found-reject']);
 });
 
-test('NOT_EXECUTED makes UNKNOWN EXPIRED, and RETRY runs what is EXPIRED', async () => {
+test('NOT_EXECUTED makes UNKNOWN EXPIRED, and RETRY runs an EXPIRED command', async () => {
   await stack().startProcessor();
   await stack().service.addFaults({ kind: 'drop-before', operation: 'transfer-in', key: 'absent', count: 1 });
   await stack().publisher.publish('transfer-in', 'absent', transferInOf('absent'));
@@ -209,7 +209,7 @@ test('RETRY of an INVALID whose expires-at could not be read is refused: nobody 
   expect(await effectsOf('until')).toBe(0);
 });
 
-test('RETRY of what is still INVALID, or could not be read, is INVALID again', async () => {
+test('RETRY of a command that is still INVALID, or could not be read, is INVALID again', async () => {
   await stack().startProcessor();
   const headers = { 'content-type': 'application/json' };
   await stack().publishRaw('transfer-in', { key: 'wrong', value: '{"amount":1}', headers });
@@ -255,7 +255,7 @@ test('of two decisions on one revision the first counts, and the second is refus
   ).toEqual([1, 2]);
 });
 
-test('what is ACCEPTED or REFUSED, or not known, cannot be decided on', async () => {
+test('a key that is ACCEPTED, REFUSED or unknown cannot be decided on', async () => {
   await stack().startProcessor();
   await stack().publisher.publish('transfer-in', 'good', transferInOf('good'));
   expect((await stack().journal.result('good')).value.outcome).toBe('ACCEPTED');

@@ -268,7 +268,7 @@ async function writtenEntries(stack: TestStack): Promise<Buffer[]> {
   );
 }
 
-/** Outcomes by key, and phases of what is not done. */
+/** Outcomes by key, and phases of unfinished entries. */
 async function endsOf(stack: TestStack): Promise<Readonly<Record<string, string>>> {
   const entries = (await writtenEntries(stack)).map(decodeEntry);
   const endOf = ({ phase }: Entry): string => (phase.state === 'DONE' ? phase.outcome : phase.state);

@@ -99,7 +99,7 @@ test('a change makes young again, too: the next one is seen in time', async () =
     expect(delayMs).toBeLessThan(delayBoundMs(30 * MINUTE_MS));
 });
 
-test('a successor of a session that died knows what was touched', async () => {
+test('a successor of a session that died knows the touched payments', async () => {
   const laterMs = 3 * MINUTE_MS;
   const payments = AGES_MS.map((ageMs) => executedPayment(`${ageMs}`, ageMs, laterMs));
   const { executed, known, world } = worldOf(payments, {

@@ -1,7 +1,7 @@
 /**
  * The poller and the reducer as they are, between a simulated service and simulated lanes: observations are committed,
  * reduced in the order of their commits, and shown by the index some time later. A session may be made to die in any of
- * its commits, before it or right after it; another follows with what was committed, as after a kill.
+ * its commits, before it or right after it; another follows with the committed state, as after a kill.
  */
 import { PollSession, type PollReports, type PollSettings } from '../../src/status/poller/session.ts';
 import type { Observation } from '../../src/status/observation.ts';

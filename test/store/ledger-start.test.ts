@@ -133,7 +133,7 @@ test('a store of a topic that was made again is thrown away, whatever its offset
   await second.index.close();
 });
 
-test('what was not read on for longer than deletions are kept is read again, unless nothing came since', async () => {
+test('a lane not read for longer than deletions are kept is read again, unless nothing came since', async () => {
   const nowMs = Date.now();
   const topic = await topicOf(3, [nowMs, nowMs, nowMs, nowMs]);
   const first = await start(topic, 3, nowMs);

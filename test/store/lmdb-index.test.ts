@@ -174,7 +174,7 @@ function applyDone(index: Awaited<ReturnType<typeof openIndex>>['index'], count:
   index.applyBatch(0, records, BigInt(count));
 }
 
-describe('what was applied a moment ago', () => {
+describe('a record that was applied a moment ago', () => {
   const record = (key: string, offset: bigint): LedgerRecord =>
     entryRecord(entryOf(key, donePhase(key, 1), 1), offset, 1);
 
@@ -276,7 +276,7 @@ test('states of transactions come in groups, open ones first, without those at r
   for (const group of index.transactions(0, 500)) {
     expect(group.length).toBeLessThanOrEqual(200);
     for (const value of group) ids.push(Number(decodeTransactionState(value).id.split(':')[1]));
-    // Records that come between two groups change nothing about what was there.
+    // Records that come between two groups change nothing about the records already there.
     const offset = BigInt(1000 + ids.length);
     index.applyBatch(0, [{ key: `t:new-${offset}`, value: null, offset, timestampMs: 0 }], offset + 1n);
     await new Promise((resolve) => setImmediate(resolve));

@@ -2,7 +2,7 @@
 import { readSomeSettings } from 'payment-processor-contract/config';
 import { KAFKA_SETTING_NAMES, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 
-/** Neither TLS nor a log-in; all else as it is by default. */
+/** Neither TLS nor authentication; everything else is the default. */
 export function plainKafkaSettings(brokers: readonly string[]): KafkaSettings {
   const read = readSomeSettings({ KAFKA_BROKERS: brokers.join(',') }, KAFKA_SETTING_NAMES);
   if (!read.ok) throw new Error(read.problems.join('; '));

@@ -164,7 +164,7 @@ describe('the state of a group', () => {
 });
 
 describe('a member that runs another release', () => {
-  it('and reports less counts for what it reports, and the state says what is missing', async () => {
+  it('and reports less counts for the fields it reports, and the state names the missing ones', async () => {
     const state = await stateOf(processor([1, 2]), OTHER);
     const told = read(state, (report) => {
       delete report.state['callSlots'];
