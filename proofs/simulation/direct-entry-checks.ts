@@ -1,5 +1,5 @@
 /** Direct checks of what is decided on entries, and of what is remembered of them. */
-import { ClockSet } from '../../src/lanes/clock-set.ts';
+import { LaneClock } from '../../src/lanes/lane-clock.ts';
 import { Memory } from '../../src/lanes/memory.ts';
 import { Retention } from '../../src/lanes/retention.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
@@ -42,6 +42,19 @@ function nothingForgotten(memory: Memory, admitted: { upToMs: () => number }): b
   const transaction = new LaneTransaction(options);
   new Retention(parts, memory, admitted).gather(transaction);
   return transaction.toCommit({ token: 'own', topicIds: {} }, new Map()).records.every(({ value }) => value !== null);
+}
+
+/** A lane's owner looks at its clock before and after somebody sets it. The brokers' clock shows the same as the first. */
+function lookedAt(unfinished: Map<string, Entry>, beforeMs: number, afterMs: number): LaneClock {
+  let nowMs = beforeMs;
+  const clock = { nowMs: () => nowMs, monotonicMs: () => 0 };
+  const index = Object.assign(new MemoryIndex(1), {
+    checkpoint: () => ({ nextOffset: 0n, timestampMs: beforeMs, appliedMs: 0 }),
+  });
+  const looking = new LaneClock({ clock, index, lane: 0, policy }, { unfinished });
+  nowMs = afterMs;
+  looking.look();
+  return looking;
 }
 
 function doneEntry(): Entry {
@@ -261,12 +274,22 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     wrong: 'a doubt is settled early once the clock of its owner is set forward',
     holds: () => {
       const unfinished = new Map([['key', doubtful(entryAt('execute-quote'))]]);
-      let nowMs = NOW_MS;
-      const set = new ClockSet({ clock: { nowMs: () => nowMs, monotonicMs: () => 0 }, policy }, { unfinished });
-      nowMs = HOUR_MS;
-      set.look();
+      lookedAt(unfinished, NOW_MS, HOUR_MS);
       return unfinished.get('key')?.lastEndedMs === HOUR_MS;
     },
+  },
+  {
+    wrong: 'a key is trusted for longer once the clock of its owner is set back',
+    holds: () => {
+      const unfinished = new Map([['key', doubtful(entryAt('transfer-in'))]]);
+      const before = unfinished.get('key')?.firstSentMs ?? NaN;
+      lookedAt(unfinished, HOUR_MS, NOW_MS);
+      return unfinished.get('key')?.firstSentMs === before - (HOUR_MS - NOW_MS);
+    },
+  },
+  {
+    wrong: 'a call is dated by a clock that is ahead of the brokers',
+    holds: () => lookedAt(new Map(), NOW_MS, HOUR_MS).notBeforeMs() === NOW_MS,
   },
   {
     wrong: 'a first sending in the future makes a key trusted for longer',

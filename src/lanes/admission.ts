@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { type CommandPlace, type Intake, setAside, type TracedCommand } from '../consumers/command-intake.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import type { Aside } from '../consumers/message-origin.ts';
-import { admit, intentOf, newEntry, type Admission } from '../ledger/admission.ts';
+import { admit, newEntry, type Admission } from '../ledger/admission.ts';
 import { decide } from '../ledger/decide.ts';
 import type { Entry } from '../ledger/entry.ts';
+import { intentOf } from '../ledger/transitions.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import { failedResult } from '../ledger/result-record.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
@@ -38,7 +39,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
   }
 
   handle(transaction: LaneTransaction, item: Intake): AdmissionCause | null {
-    const { calls, clock, lane, memory, outcomes, policy, processId, reports, unfinishedMax } = this.#parts;
+    const { calls, clock, lane, laneClock, memory, outcomes, policy, processId, reports, unfinishedMax } = this.#parts;
     if (item.kind === 'misrouted') {
       transaction.add(item.record);
       transaction.reports.push(() => reports.moved(lane));
@@ -71,7 +72,8 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
         try {
           const refusal = claimCall(this.#parts, attempt, admission.entry, false);
           if (refusal !== null) return refusal;
-          outcomes.put(transaction, intentOf(admission.entry, { attemptId, processId, nowMs }, policy));
+          const begun = { attemptId, processId, notBeforeMs: laneClock.notBeforeMs() };
+          outcomes.put(transaction, intentOf(admission.entry, begun, policy));
         } catch (error) {
           calls.settle(attemptId);
           throw error;

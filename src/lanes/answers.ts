@@ -1,6 +1,7 @@
 /** Applies events to the entries of a lane: answers, look-ups and expired timers (invariant I6). */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from 'payment-processor-contract/clock';
+import { errorText } from '../consumers/message-failures.ts';
 import { decide } from '../ledger/decide.ts';
 import type { Decision, LedgerEvent } from '../ledger/decision.ts';
 import type { Entry } from '../ledger/entry.ts';
@@ -12,6 +13,7 @@ import type { Calls } from './calls.ts';
 import type { HeldCalls } from './claim-limits.ts';
 import type { CommandTraces } from './command-traces.ts';
 import { claimCall } from './entry-claim.ts';
+import type { LaneClock } from './lane-clock.ts';
 import type { Memory } from './memory.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { LaneReports } from './reports.ts';
@@ -36,6 +38,7 @@ export interface EntryParts {
   readonly calls: Pick<Calls, 'claim' | 'prepare' | 'settle'>;
   readonly policy: LedgerPolicy;
   readonly clock: Clock;
+  readonly laneClock: Pick<LaneClock, 'notBeforeMs'>;
   readonly reports: LaneReports;
   readonly traces: Pick<CommandTraces, 'lookedUp'>;
 }
@@ -62,14 +65,15 @@ export class Answers {
 
   /** @returns whether the entry was handled, must wait for a call slot or the service, or needs a look-up now */
   handleDue(transaction: LaneTransaction, entry: Entry): DueReply {
-    const { calls, clock, policy, processId } = this.#parts;
+    const { calls, clock, laneClock, policy, processId } = this.#parts;
     const attemptId = randomUUID();
+    const attempt = { attemptId, processId, notBeforeMs: laneClock.notBeforeMs() };
     try {
-      const decision = decide(entry, { kind: 'due', nowMs: clock.nowMs(), attemptId, processId }, policy);
+      const decision = decide(entry, { kind: 'due', nowMs: clock.nowMs(), attempt }, policy);
       if (decision.kind === 'next' && decision.entry.phase.state === 'INTENT') {
         const isQuoted = entry.phase.state === 'QUOTED';
-        const attempt = { attemptId, commit: transaction.commit };
-        if (claimCall(this.#parts, attempt, decision.entry, isQuoted) !== null) return { kind: 'waits' };
+        const claimed = { attemptId, commit: transaction.commit };
+        if (claimCall(this.#parts, claimed, decision.entry, isQuoted) !== null) return { kind: 'waits' };
       }
       if (decision.kind === 'look-up') return decision;
       this.#apply(transaction, entry, decision, null);
@@ -99,8 +103,7 @@ export class Answers {
   #drop(transaction: LaneTransaction, entry: Entry, error: unknown): void {
     const { clock, lane, policy, reports } = this.#parts;
     reports.failed(lane, 'entry', error);
-    const problem = error instanceof Error ? error.message : String(error);
-    const decision = decide(entry, { kind: 'failed', nowMs: clock.nowMs(), problem }, policy);
+    const decision = decide(entry, { kind: 'failed', nowMs: clock.nowMs(), problem: errorText(error) }, policy);
     this.#parts.outcomes.apply(transaction, decision, null);
   }
 }

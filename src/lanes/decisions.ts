@@ -1,6 +1,7 @@
 /** Operators' decisions on results: each makes the next revision, or a dead letter that says why not. */
 import type { DecisionIntake } from '../consumers/decision-intake.ts';
 import { decideByOperator } from '../ledger/operator.ts';
+import { sentEarlier } from '../ledger/wrong-clocks.ts';
 import type { DeskParts, Outcomes } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
@@ -18,7 +19,7 @@ export class Decisions implements InputHandler<DecisionIntake, never> {
   }
 
   handle(transaction: LaneTransaction, item: DecisionIntake): null {
-    const { clock, lane, memory, outcomes, policy, reports } = this.#parts;
+    const { clock, lane, laneClock, memory, outcomes, policy, reports } = this.#parts;
     switch (item.kind) {
       case 'misrouted':
         transaction.add(item.record);
@@ -28,7 +29,9 @@ export class Decisions implements InputHandler<DecisionIntake, never> {
         outcomes.bury(transaction, item.letter);
         return null;
       case 'decision': {
-        const entry = memory.entry(item.key);
+        const known = memory.entry(item.key);
+        // Somebody may have set the clock since the first call was sent.
+        const entry = known === undefined ? undefined : sentEarlier(known, laneClock.behindMs(), policy);
         const reply = decideByOperator(entry, item.decision, clock.nowMs(), policy);
         const isCarriedOut = reply.kind === 'decided';
         if (isCarriedOut) outcomes.apply(transaction, reply.decision, null);

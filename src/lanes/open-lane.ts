@@ -9,7 +9,7 @@
  * and opens and ends them.
  */
 import { aheadMsOf } from 'payment-processor-contract/clock';
-import { longestWaitMs, takenUp, withKeyAge } from '../ledger/wrong-clocks.ts';
+import { longestWaitMs, sentEarlier, takenUp } from '../ledger/wrong-clocks.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import type { OwnCommit } from '../store/own-commits.ts';
 import { AdmittedTime } from './admitted-time.ts';
@@ -17,12 +17,12 @@ import { CommandAdmission, type AdmissionCause } from './admission.ts';
 import { Answers } from './answers.ts';
 import { Attempts } from './attempts.ts';
 import type { CarefulReading } from './careful-reading.ts';
-import { ClockSet } from './clock-set.ts';
 import type { CommitReports } from './commit-reports.ts';
 import { Decisions } from './decisions.ts';
 import { DueTurns } from './due-turns.ts';
 import { Holds } from './holds.ts';
 import type { InputHandlers, Inputs } from './inputs.ts';
+import { LaneClock } from './lane-clock.ts';
 import type { LaneCommit } from './lane-commit.ts';
 import type { OpenLaneStatus } from './lane-status.ts';
 import type { LaneFiller, LaneWriter } from './lane-writer.ts';
@@ -80,7 +80,7 @@ export class OpenLane implements LaneFiller {
   #isIdle = false;
   #committedMs: number;
   readonly #beganMonotonicMs: number;
-  readonly #clockSet: ClockSet;
+  readonly #laneClock: LaneClock;
   readonly #inputTopics: ReadonlySet<string>;
   readonly #careful: CarefulReading | null;
   /** The only message that the current transaction would admit; null: several, or none. */
@@ -97,10 +97,10 @@ export class OpenLane implements LaneFiller {
     this.#inputTopics = new Set([...Object.values(parts.topics.commands), parts.topics.operatorDecisions]);
     this.#careful = ownership.careful;
     this.#memory = new Memory(parts.index, parts.lane, ownership.token);
-    this.#clockSet = new ClockSet(parts, this.#memory);
+    this.#laneClock = new LaneClock(parts, this.#memory);
     const outcomes = new Outcomes({ ...parts, memory: this.#memory });
     const holds = new Holds({ ...parts, outcomes }, () => inputs.hasHoldsBefore(ownership.holdsEnd));
-    const shared = { ...parts, memory: this.#memory, outcomes, holds };
+    const shared = { ...parts, memory: this.#memory, outcomes, holds, laneClock: this.#laneClock };
     this.#answers = new Answers(shared);
     this.#handlers = {
       commands: new CommandAdmission(shared),
@@ -126,10 +126,9 @@ export class OpenLane implements LaneFiller {
       wake,
     });
     const nowMs = parts.clock.nowMs();
-    // The OWNER record has just been written.
-    const brokersMs = parts.index.checkpoint(parts.lane).timestampMs;
+    const behindMs = this.#laneClock.behindMs();
     for (const known of [...this.#memory.unfinished.values()]) {
-      const entry = takenUp(withKeyAge(known, nowMs, brokersMs, parts.policy), nowMs, parts.policy);
+      const entry = takenUp(sentEarlier(known, behindMs, parts.policy), nowMs, parts.policy);
       this.#memory.putEntry(entry, this.#commit);
       if (entry.phase.state === 'INTENT') this.#attempts.takeUp(entry);
       else this.#timers.set(entry, aheadMsOf(parts.clock));
@@ -147,7 +146,7 @@ export class OpenLane implements LaneFiller {
   }
 
   fill(untilMs: number): LaneCommit | null {
-    this.#clockSet.look();
+    this.#laneClock.look();
     const begun = this.#transaction;
     this.#aheadMs = Math.max(aheadMsOf(this.#parts.clock), begun === null ? -Infinity : this.#aheadMs);
     const transaction = begun ?? this.#begin();

@@ -19,6 +19,7 @@ import type { CommandResult } from 'payment-processor-contract/types';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
 import type { HeldCalls } from './claim-limits.ts';
 import type { CallTimes } from './call-times.ts';
+import type { LaneClock } from './lane-clock.ts';
 import type { Memory } from './memory.ts';
 import type { LaneParts } from './parts.ts';
 import type { LaneTransaction } from './transaction.ts';
@@ -28,6 +29,7 @@ export interface DeskParts extends LaneParts {
   readonly memory: Memory;
   readonly outcomes: Outcomes;
   readonly holds: HeldCalls;
+  readonly laneClock: LaneClock;
 }
 
 /** Limit for the replays of one entry: each repeats the whole result. */

@@ -68,24 +68,6 @@ export function admit(arrival: Arrival, existing: Entry | undefined, nowMs: numb
   }
 }
 
-/** The entry with the intent of its next call. */
-export function intentOf(
-  entry: UnphasedEntry,
-  attempt: { attemptId: string; processId: string; nowMs: number },
-  policy: LedgerPolicy,
-): Entry {
-  return {
-    ...entry,
-    phase: {
-      state: 'INTENT',
-      attemptId: attempt.attemptId,
-      processId: attempt.processId,
-      atMs: attempt.nowMs,
-      timeoutMs: policy.apiTimeoutMs,
-    },
-  };
-}
-
 /** The entry of an arrival, still without a phase. */
 export function newEntry(arrival: Arrival, policy: LedgerPolicy): UnphasedEntry {
   const { content } = arrival;

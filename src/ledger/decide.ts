@@ -4,7 +4,6 @@
  * Each event belongs to one phase. An event that does not fit the phase (such as an answer to an outdated attempt) changes
  * nothing. This file enforces invariants I1, I2, I3, I5 and I10.
  */
-import { intentOf } from './admission.ts';
 import { tryAgainAtMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import { COPIES_MAX, NO_CALLS, proofOf, type Entry } from './entry.ts';
@@ -15,7 +14,7 @@ import { requoted } from './quote-again.ts';
 import { acceptedResult, expiredResult, failedResult, refusedResult, unknownResult } from './result-record.ts';
 import { lookedUp } from './settle-by-look-up.ts';
 import { lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
-import { doubtful, finish, inDoubt, next, possiblySent, reasonOf } from './transitions.ts';
+import { doubtful, finish, inDoubt, intentOf, next, possiblySent, reasonOf } from './transitions.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
 import { withinReach } from './wrong-clocks.ts';
 
@@ -61,10 +60,10 @@ function due(dueEntry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, poli
   const plan = planOf(entry, event.nowMs, policy);
   switch (plan.kind) {
     case 'call':
-      return next(intentOf(entry, event, policy));
+      return next(intentOf(entry, event.attempt, policy));
     case 'quote-again': {
       const again = requoted(entry, plan, event.nowMs);
-      return next(plan.pauseMs === 0 ? intentOf(again, event, policy) : again);
+      return next(plan.pauseMs === 0 ? intentOf(again, event.attempt, policy) : again);
     }
     case 'expire': {
       const ended = 'quotesRunOut' in plan ? { ...entry, quotesRunOut: plan.quotesRunOut } : entry;

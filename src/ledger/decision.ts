@@ -3,12 +3,13 @@ import type { Reading } from '../api/types.ts';
 import type { CommandResult, Quote, Transaction } from 'payment-processor-contract/types';
 import type { Copy, Entry, UnphasedEntry } from './entry.ts';
 import type { LookUpQuery } from './plan.ts';
+import type { Attempt } from './transitions.ts';
 
 export type LedgerEvent =
   /** The call of the attempt, begun at `beganMs`, ended. */
   | { kind: 'answered'; attemptId: string; reading: Reading; beganMs: number; nowMs: number }
   /** The instant of a parked, doubtful or quoted entry has come, and a call may be made. */
-  | { kind: 'due'; nowMs: number; attemptId: string; processId: string }
+  | { kind: 'due'; nowMs: number; attempt: Attempt }
   /** The INTENT belongs to another process, or to calls that this process has forgotten. Its call has ended by `endedMs`. */
   | { kind: 'orphaned'; endedMs: number }
   /** The call of the present INTENT certainly did not begin, and will not under this intent. */

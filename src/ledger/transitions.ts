@@ -5,6 +5,26 @@ import type { Decision, Seen } from './decision.ts';
 import type { Entry, HeldRefusal, StoredEvent, UnphasedEntry } from './entry.ts';
 import { lookUpFromMs, settlementOf, type LedgerPolicy } from './settlement.ts';
 
+/** A call that is about to be made. */
+export interface Attempt {
+  readonly attemptId: string;
+  readonly processId: string;
+  /** The call is not sent earlier than this. */
+  readonly notBeforeMs: number;
+}
+
+/** The entry with the intent of its next call. */
+export function intentOf(
+  entry: UnphasedEntry,
+  { attemptId, notBeforeMs, processId }: Attempt,
+  policy: Pick<LedgerPolicy, 'apiTimeoutMs'>,
+): Entry {
+  return {
+    ...entry,
+    phase: { state: 'INTENT', attemptId, processId, atMs: notBeforeMs, timeoutMs: policy.apiTimeoutMs },
+  };
+}
+
 /**
  * The entry once the call of its intent may have taken effect.
  * @param endedMs when the call is over for certain: at its deadline, if we gave it up earlier

@@ -32,22 +32,15 @@ export function takenUp(entry: Entry, nowMs: number, policy: Pick<LedgerPolicy, 
 }
 
 /**
- * For a new owner: when the calls of an entry were sent first, by its clock, at the earliest. If its clock is slow, or the former
- * owner's was fast, an idempotency key would seem younger than it is, and be used again when the service has forgotten it. Nothing
- * is sent before the command is published.
- * @param brokersMs now by the brokers' clock
+ * The calls of an entry that are settled by their idempotency key, sent earlier than recorded by this much: our clock is behind the
+ * brokers'. Otherwise a key would seem younger than it is, and be used again when the service has forgotten it.
  */
-export function withKeyAge(entry: Entry, nowMs: number, brokersMs: number, policy: LedgerPolicy): Entry {
+export function sentEarlier(entry: Entry, behindMs: number, policy: LedgerPolicy): Entry {
   if (settlementOf(entry, policy) !== 'SAME_KEY') return entry;
   const { firstSentMs, phase } = entry;
-  const publishedMs = entry.origin.timestampMs;
-  const byOurClock = (sentMs: number): number => {
-    const earliestMs = sentMs > Math.max(nowMs, brokersMs) ? publishedMs : Math.max(sentMs, publishedMs);
-    return earliestMs - Math.max(0, brokersMs - nowMs);
-  };
   return {
     ...entry,
-    firstSentMs: firstSentMs === null ? null : byOurClock(firstSentMs),
-    phase: phase.state === 'INTENT' ? { ...phase, atMs: byOurClock(phase.atMs) } : phase,
+    firstSentMs: firstSentMs === null ? null : firstSentMs - behindMs,
+    phase: phase.state === 'INTENT' ? { ...phase, atMs: phase.atMs - behindMs } : phase,
   };
 }

@@ -30,7 +30,7 @@ export function partsWith(
       value: () => undefined,
       entry: () => undefined,
       expired: () => [],
-      checkpoint: () => ({ timestampMs: 0 }),
+      checkpoint: () => ({ timestampMs: Date.now() }),
     },
     ...{ policy: aPolicy(), retention: { doneMs: 1, transactionMs: 1 }, sessionTimeoutMs: 1, unfinishedMax: 2_000 },
     intake: { laneCount: 1, maxAgeMs: Object.fromEntries(commandTypes.map((type) => [type, HOUR_MS])) },

@@ -1,7 +1,8 @@
 /** The outcome of an arriving command, by the known state of its key. */
 import { describe, expect, test } from 'vitest';
-import { admit, intentOf, newEntry, type Admission, type Arrival } from '../../src/ledger/admission.ts';
+import { admit, newEntry, type Admission, type Arrival } from '../../src/ledger/admission.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
+import { intentOf } from '../../src/ledger/transitions.ts';
 import { aPolicy, doneWith, entryAt } from './entries.ts';
 
 const policy = aPolicy();
@@ -35,7 +36,7 @@ describe('a key that is not known', () => {
   test('is called for, when its command is valid and in time', () => {
     const admission = admit(anArrival(), undefined, 9_999, policy);
     if (admission.kind !== 'call') throw new Error(admission.kind);
-    const attempt = { attemptId: 'first', processId: 'process', nowMs: 9_999 };
+    const attempt = { attemptId: 'first', processId: 'process', notBeforeMs: 9_999 };
     expect(intentOf(admission.entry, attempt, policy)).toMatchObject({
       attempts: 0,
       firstSentMs: null,

@@ -42,7 +42,11 @@ function resultOf(decision: Decision): CommandResult {
 }
 
 function due(entry: Entry, nowMs: number, by = policy): Decision {
-  return decide(entry, { kind: 'due', nowMs, attemptId: 'next', processId: 'process' }, by);
+  return decide(
+    entry,
+    { kind: 'due', nowMs, attempt: { attemptId: 'next', processId: 'process', notBeforeMs: nowMs } },
+    by,
+  );
 }
 
 function found(entry: Entry, finding: LookUpOutcome, nowMs = 10_000, attempts = entry.attempts): Decision {

@@ -32,7 +32,11 @@ function quoted(entry: Entry, nowMs: number, livesMs: number): Entry {
 }
 
 function due(entry: Entry, nowMs: number): Decision {
-  return decide(entry, { kind: 'due', nowMs, attemptId: 'next', processId: 'process' }, policy);
+  return decide(
+    entry,
+    { kind: 'due', nowMs, attempt: { attemptId: 'next', processId: 'process', notBeforeMs: nowMs } },
+    policy,
+  );
 }
 
 function entryOf(decision: Decision): Entry {

@@ -131,7 +131,11 @@ test('a refusal after a look-up that found nothing executed is looked up again, 
   const refused = decide(proven, answered('conflict'), aPolicy());
   expect(effectOf(refused)).toBe('doubt');
   if (refused.kind !== 'next') return;
-  const due = { kind: 'due' as const, nowMs: 10_000, attemptId: 'next', processId: 'process' };
+  const due = {
+    kind: 'due' as const,
+    nowMs: 10_000,
+    attempt: { attemptId: 'next', processId: 'process', notBeforeMs: 10_000 },
+  };
   expect(decide(refused.entry, due, aPolicy()).kind).toBe('look-up');
 });
 

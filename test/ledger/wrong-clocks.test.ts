@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
-import { takenUp } from '../../src/ledger/wrong-clocks.ts';
+import { sentEarlier, takenUp } from '../../src/ledger/wrong-clocks.ts';
 import { aPolicy, entryAt } from './entries.ts';
 
 const NOW_MS = 1_000_000_000_000;
@@ -17,7 +17,11 @@ function inDoubt(endedMs: number): Entry {
 }
 
 function due(entry: Entry, nowMs: number): ReturnType<typeof decide> {
-  return decide(entry, { kind: 'due', nowMs, attemptId: 'attempt', processId: 'process' }, policy);
+  return decide(
+    entry,
+    { kind: 'due', nowMs, attempt: { attemptId: 'attempt', processId: 'process', notBeforeMs: nowMs } },
+    policy,
+  );
 }
 
 /** From the taking over to the look-up, where the entry is looked at whenever it says. */
@@ -55,4 +59,10 @@ test('an own clock that was a week ahead, and was set right since: the doubt wai
   const decision = due(inDoubt(NOW_MS + WEEK_MS), NOW_MS);
   const settleAtMs = NOW_MS + callsEndWithinMs + settlingTimeMs;
   expect(decision).toMatchObject({ kind: 'next', entry: { phase: { state: 'DOUBTFUL', settleAtMs } } });
+});
+
+test('a clock that is slow: only keys that settle a doubt count as older', () => {
+  const repeated = { ...inDoubt(NOW_MS), commandType: 'transfer-in' as const };
+  expect(sentEarlier(repeated, 5_000, policy).firstSentMs).toBe(NOW_MS - 10 - 5_000);
+  expect(sentEarlier(inDoubt(NOW_MS), 5_000, policy)).toEqual(inDoubt(NOW_MS));
 });

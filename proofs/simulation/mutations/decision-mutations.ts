@@ -120,6 +120,18 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'a clock that is set back keeps keys young',
+    find: 'fellBackMs >= SET_MS_MIN) this.#correct',
+    replace: 'Number.isNaN(0)) this.#correct',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a call is dated by our clock alone',
+    find: 'Math.min(this.#parts.clock.nowMs(), this.#brokersMs())',
+    replace: 'this.#parts.clock.nowMs()',
+    isToldDirectly: true,
+  },
+  {
     name: 'a call that was cut off is over at once',
     find: 'Math.max(nowMs, event.beganMs + phase.timeoutMs)',
     replace: 'nowMs',

@@ -208,6 +208,27 @@ test('what is to be called again does not wait for a clock that was set back whi
   await end();
 });
 
+test('a key grows no younger where the clock was set back', async () => {
+  const phase = { state: 'DOUBTFUL' as const, settleAtMs: 1_100_000, reason: 'lost', refusal: null };
+  const entry = of({ ...entryAt('transfer-in'), firstSentMs: 900_000, lastEndedMs: 901_000, phase });
+  const { end, lane, offerCopyOf } = running(entry, []);
+  aheadMs = -60_000;
+  offerCopyOf(entry);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(lane.status().entries).toMatchObject([{ copies: [{}], firstSentMs: 840_000 }]);
+  await end();
+});
+
+test('a call is dated by the brokers where the clock is ahead of theirs', async () => {
+  aheadMs = 60_000;
+  const { end, lane } = running(of({ ...entryAt('transfer-in'), phase: PARKED }), [LOST]);
+  await vi.advanceTimersByTimeAsync(10);
+  const [entry] = lane.status().entries;
+  expect(entry?.firstSentMs).toBeLessThanOrEqual(Date.now());
+  expect(entry?.firstSentMs).toBeGreaterThanOrEqual(1_000_000);
+  await end();
+});
+
 test('a copy makes nothing late where the clock was set back', async () => {
   const again = Promise.withResolvers<Reading>();
   const entry = of({ ...entryAt('transfer-in'), phase: { ...PARKED, untilMs: 1_002_000 } });
