@@ -8,6 +8,10 @@ import { EXIT_CODE_FAILED, parseArguments } from 'payment-processor-local-kafka/
 const MINUTES = 20;
 const SEEDS = 1_000_000;
 
+/** The tools first: they are built once. */
+const CLUSTER =
+  'node dev/operations/install-tools.ts cluster && TEST_HELM=helm3 node node_modules/vitest/vitest.mjs run --config vitest.cluster.config.ts';
+
 const USAGE = `Usage: npm run proofs -- [options]
 
 Runs the long proofs one after the other: ${partsOf(MINUTES, 1)
@@ -55,8 +59,14 @@ function partsOf(minutes: number, seed: number): Part[] {
     {
       name: 'cluster',
       title: "the chart on Kubernetes' own servers",
-      command: script('test:cluster'),
+      command: ['sh', '-c', CLUSTER],
       limitMinutes: 60,
+    },
+    {
+      name: 'gameday',
+      title: 'each alert by its fault, and the actions of its runbook',
+      command: ['node', 'proofs/gameday/game-day.ts'],
+      limitMinutes: 40,
     },
     {
       name: 'long',

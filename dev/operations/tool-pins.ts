@@ -20,7 +20,7 @@ export type ToolName =
 /** What `npm run test:operations` needs. */
 export const OPERATIONS_TOOLS: readonly ToolName[] = ['helm', 'promtool', 'kubernetesSchemas', 'billSchemas'];
 
-/** What `npm run test:cluster` needs. */
+/** What `npm run proofs -- --only cluster` needs. */
 export const CLUSTER_TOOLS: readonly ToolName[] = [
   'helm3',
   'kubernetes',

@@ -1,5 +1,5 @@
 /**
- * A game day: `npm run gameday -- [--only stalled,unknown] [--time-scale 20] [--json] [--keep-logs]`.
+ * A game day: `node proofs/gameday/game-day.ts [--only stalled,unknown] [--time-scale 20] [--json] [--keep-logs]`.
  *
  * A real Kafka, registry, sandbox and two processors on this machine, and a real Prometheus with the chart's alerts. Each
  * fault is injected, its alerts fire, the runbooks' actions are taken, and the alerts clear. Exit code 0 if all did; 1 with

@@ -4,7 +4,7 @@
  * of these, so a join never causes another. Anybody who may join the group can write anything there. So we bound and check all that
  * we read, and an address is only a scheme, a host and a port. Pure.
  */
-import kafkajs from 'kafkajs';
+import kafkajs, { type MemberMetadata } from 'kafkajs';
 
 const { AssignerProtocol } = kafkajs;
 
@@ -47,10 +47,8 @@ export function encodeMemberNote({ address, isLeaving, isUnserved, lanes }: Memb
 
 /** Never throws. */
 export function decodeMemberNote(memberMetadata: Buffer): MemberNote {
-  if (memberMetadata.length === 0 || memberMetadata.length > METADATA_BYTES_MAX) return NOTHING;
   try {
-    const userData = AssignerProtocol.MemberMetadata.decode(memberMetadata)?.userData;
-    const parts: unknown = JSON.parse(userData?.toString() ?? '[]');
+    const parts: unknown = JSON.parse(decoded(memberMetadata)?.userData.toString() ?? '[]');
     if (!Array.isArray(parts)) return NOTHING;
     const announced = parts.find((part): part is Record<string, unknown> => typeof part === 'object' && part !== null);
     return {
@@ -66,11 +64,16 @@ export function decodeMemberNote(memberMetadata: Buffer): MemberNote {
 
 /** What the member reads; empty: unknown. Never throws. */
 export function subscribedTopics(memberMetadata: Buffer): readonly string[] {
-  if (memberMetadata.length === 0 || memberMetadata.length > METADATA_BYTES_MAX) return [];
+  return decoded(memberMetadata)?.topics ?? [];
+}
+
+/** @returns null: it cannot be decoded */
+function decoded(memberMetadata: Buffer): MemberMetadata | null {
+  if (memberMetadata.length === 0 || memberMetadata.length > METADATA_BYTES_MAX) return null;
   try {
-    return AssignerProtocol.MemberMetadata.decode(memberMetadata)?.topics ?? [];
+    return AssignerProtocol.MemberMetadata.decode(memberMetadata);
   } catch {
-    return [];
+    return null;
   }
 }
 

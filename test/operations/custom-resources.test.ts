@@ -1,6 +1,6 @@
 /**
  * Custom resources that Kubernetes itself does not know, checked against types written by hand from the operators'
- * documentation: field names and types, not what the operators do with them. `npm run test:cluster` checks them against the
+ * documentation: field names and types, not what the operators do with them. `npm run proofs -- --only cluster` checks them against the
  * operators' own definitions.
  */
 import { describe, expect, it } from 'vitest';

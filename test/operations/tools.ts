@@ -13,7 +13,7 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const TOOL_MS_MAX = 60_000;
 const OUTPUT_BYTES_MAX = 32 * 1024 * 1024;
 
-/** The matrix and test:cluster set TEST_HELM=helm3: the older Helm. */
+/** The matrix and the proof `cluster` set TEST_HELM=helm3: the older Helm. */
 const HELM = process.env['TEST_HELM'] === 'helm3' ? 'helm3' : 'helm';
 
 export interface ToolEnd {
