@@ -1,16 +1,13 @@
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { createProgram } from 'payment-processor-cli/program';
 import { SETTINGS } from 'payment-processor-contract/config';
 import { METRICS } from '../../src/ops/metrics-table.ts';
 import { KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
 import { ROOT } from './tools.ts';
-
-const run = promisify(execFile);
 
 const FOLDER = 'docs/runbooks';
 const files = (await readdir(join(ROOT, FOLDER))).map((name) => join(FOLDER, name));
@@ -22,6 +19,15 @@ const alerts = groups.flatMap(({ rules }) => rules.map(({ alert }) => alert));
 
 function found(text: string, pattern: RegExp): string[] {
   return [...new Set([...text.matchAll(pattern)].map((match) => match[1] ?? ''))];
+}
+
+type Command = ReturnType<typeof createProgram>['commands'][number];
+
+/** @param path such as `dead-letters list` */
+function commandAt(path: string): Command | undefined {
+  let command: Command | undefined = createProgram();
+  for (const name of path.split(' ')) command = command?.commands.find((one) => one.name() === name);
+  return command;
 }
 
 /** Anchors of headings: lower case, no punctuation, hyphens for blanks. */
@@ -99,16 +105,13 @@ describe('the runbooks', () => {
     }
     expect(commands.size).toBeGreaterThan(8);
     for (const [command, options] of commands) {
-      const parameters = [join(ROOT, 'packages/cli/src/main.ts'), ...command.split(' '), '--help'];
-      const help = await run(process.execPath, parameters).then(
-        ({ stdout }) => stdout,
-        () => '',
-      );
-      expect({ command, isKnown: help.startsWith(`Usage: payments ${command}`) }).toEqual({ command, isKnown: true });
-      for (const option of options)
-        expect({ command, option, isKnown: new RegExp(`${option}(?![a-z-])`).test(help) }).toMatchObject({
-          isKnown: true,
-        });
+      const described = commandAt(command);
+      expect({ command, isKnown: described !== undefined }).toEqual({ command, isKnown: true });
+      const known = new Set(['--help', ...(described?.options ?? []).map(({ long }) => long)]);
+      expect({ command, unknown: [...options].filter((option) => !known.has(option)) }).toEqual({
+        command,
+        unknown: [],
+      });
     }
-  }, 180_000);
+  });
 });
