@@ -57,7 +57,8 @@ export class LaneClock {
     const { clock, index, lane } = this.#parts;
     const writtenMs = index.checkpoint(lane).timestampMs;
     this.#brokersAheadMs = Math.max(this.#brokersAheadMs, writtenMs - clock.monotonicMs());
-    return clock.monotonicMs() + this.#brokersAheadMs;
+    // The monotonic clock has fractions of a millisecond; Kafka refuses them in a time.
+    return Math.floor(clock.monotonicMs() + this.#brokersAheadMs);
   }
 
   #correct(corrected: (entry: Entry) => Entry): void {

@@ -38,7 +38,8 @@ interface Running {
   readonly end: () => Promise<void>;
 }
 
-const clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => Date.now() };
+/** As in a process, the monotonic one has fractions of a millisecond. */
+const clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => Date.now() * (1 + 1e-9) };
 
 function callsWith(answers: (Reading | Promise<Reading>)[]): Calls {
   const api = {
@@ -103,6 +104,15 @@ test('a refusal of a repeated key settles nothing early where the clock was set 
   aheadMs = 60_000;
   await vi.advanceTimersByTimeAsync(800);
   expect(lane.status().entries).toMatchObject([{ attempts: 2, phase: { state: 'PARKED' } }]);
+  await end();
+});
+
+test('a call is dated in whole milliseconds, with which Kafka can be asked for the records since then', async () => {
+  aheadMs = 60_000;
+  const phase = { ...PARKED, untilMs: Date.now() + aheadMs + 5 };
+  const { end, lane } = running(of({ ...entryAt('transfer-in'), phase }), [LOST]);
+  await vi.advanceTimersByTimeAsync(20);
+  expect(lane.status().entries[0]?.firstSentMs).toSatisfy(Number.isInteger);
   await end();
 });
 
