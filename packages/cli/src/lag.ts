@@ -8,7 +8,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { firstRecordsFrom, placeName } from 'payment-processor-client/internal/kafka/record-at';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
-import { laneOf } from 'payment-processor-contract/keys';
 import { partitionOffsets, readsFrom, writtenOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import type { CliKafka } from './context.ts';
 
@@ -90,12 +89,12 @@ const CHECK_INTERVAL_MS = 100;
 /**
  * Records written before the call that cannot be read at its end. A later reading gets all others.
  * @param topics missing ones hold nothing back
- * @param laneOfKey checks only this key's lane of each topic
+ * @param lane checks only this lane of each topic
  */
 export async function readHeldBack(
   kafka: CliKafka,
   topics: readonly string[],
-  laneOfKey?: string,
+  lane?: number,
 ): Promise<HeldPartition[]> {
   return withAdmin(kafka, async (admin) => {
     const listed = new Set(await admin.listTopics());
@@ -106,10 +105,9 @@ export async function readHeldBack(
     for (;;) {
       const held: HeldPartition[] = [];
       for (const [topic, written] of ends) {
-        const only = laneOfKey === undefined ? null : laneOf(laneOfKey, written.size);
         for (const [partition, { high: stableOffset }] of await partitionOffsets(admin, topic)) {
           const messages = (written.get(partition) ?? 0n) - stableOffset;
-          if (messages > 0n && (only ?? partition) === partition)
+          if (messages > 0n && (lane ?? partition) === partition)
             held.push({ topic, partition, messages, stableOffset });
         }
       }

@@ -19,7 +19,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import type { OperatorDecision } from 'payment-processor-contract/types';
 import { auditOf, type OperatorOrder } from '../../../src/ledger/operator.ts';
 import { DECISION_HEADER } from '../../../src/producers/result-events.ts';
-import { CLI_RETRY, cliKafka } from './context.ts';
+import { CLI_RETRY, cliKafka, laneIn } from './context.ts';
 import { oncePublished } from './failures.ts';
 
 export type DecidedResult = Extract<PaymentEvent, { kind: 'result' }>;
@@ -55,6 +55,7 @@ export async function submitDecision(
   const registry = createRegistry(settings);
   await registry.ready(topic);
   const value = registry.encode(topic, decision);
+  const lane = await laneIn(settings, key);
   const id = randomUUID();
   let next: DecidedResult | null = null;
   /** The decision's place; null: not published, or no longer awaited. */
@@ -77,7 +78,7 @@ export async function submitDecision(
     }),
     openTopicReader(kafka, {
       topics: [topics.deadLetters],
-      laneOfKey: key,
+      lane,
       start: { from: 'now' },
       untilEnd: false,
       groupPrefix: `${settings.TOPIC_PREFIX}-cli`,

@@ -3,7 +3,7 @@ import { topicOf, type PaymentEvent, type Stream } from 'payment-processor-clien
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import { subscribe } from 'payment-processor-client/internal/subscription';
 import { topicNames } from 'payment-processor-contract/topics';
-import { CLI_RETRY, cliKafka } from './context.ts';
+import { CLI_RETRY, cliKafka, laneIn } from './context.ts';
 import { outageNotes } from './event-output.ts';
 import { inOrder } from './in-order.ts';
 import { heldText, readHeldBack } from './lag.ts';
@@ -33,7 +33,8 @@ export async function readStatusHistory(settings: ClientSettings, id: string, ou
   ): Promise<StatusEvent[]> => {
     const names = topicNames(settings.TOPIC_PREFIX);
     const topics = streams.map((stream) => topicOf(stream, names));
-    for (const held of await readHeldBack(cliKafka(settings), topics, key ?? undefined)) hidden.add(heldText(held));
+    const lane = key === null ? undefined : await laneIn(settings, key);
+    for (const held of await readHeldBack(cliKafka(settings), topics, lane)) hidden.add(heldText(held));
     return readChanges(settings, streams, key, isWanted, output);
   };
   const own = await read(['transaction-status', 'quote-status'], id);

@@ -1,10 +1,12 @@
 /** Reads topics for the commands: from the beginning to the present end. */
 import { openTopicReader, type TopicReaderOptions } from 'payment-processor-client/internal/kafka/topic-reader';
-import { cliKafka, type CliSettings } from './context.ts';
+import { cliKafka, laneIn, type CliSettings } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { heldText, readHeldBack } from './lag.ts';
 
-type Reading = Pick<TopicReaderOptions, 'topics' | 'laneOfKey' | 'newest' | 'onRecord'> & {
+type Reading = Pick<TopicReaderOptions, 'topics' | 'newest' | 'onRecord'> & {
+  /** Reads only this key's lane of each topic. */
+  readonly laneOfKey?: string;
   /** Only records with this timestamp or a later one, ms since 1970. */
   readonly sinceMs?: number;
   /** Called with sentences about records that `newest` skipped. */
@@ -18,13 +20,15 @@ type Reading = Pick<TopicReaderOptions, 'topics' | 'laneOfKey' | 'newest' | 'onR
  */
 export async function readTopics(
   settings: CliSettings,
-  { onCut, sinceMs, ...reading }: Reading,
+  { laneOfKey, onCut, sinceMs, ...reading }: Reading,
 ): Promise<readonly string[]> {
   const kafka = cliKafka(settings);
-  const held = await readHeldBack(kafka, reading.topics, reading.laneOfKey);
+  const lane = laneOfKey === undefined ? undefined : await laneIn(settings, laneOfKey);
+  const held = await readHeldBack(kafka, reading.topics, lane);
   const deleted: string[] = [];
   const reader = await openTopicReader(kafka, {
     ...reading,
+    ...(lane === undefined ? {} : { lane }),
     start: sinceMs === undefined ? { from: 'beginning' } : { from: 'time', ms: sinceMs },
     untilEnd: true,
     groupPrefix: `${settings.TOPIC_PREFIX}-cli`,

@@ -8,10 +8,11 @@
  * A registry outage is not a record's fault: the subscription retries the record until it can be read or the subscription is
  * closed. It delivers an unreadable record as such, so that none is skipped silently.
  */
+import { laneOfKey } from './kafka/topic-bounds.ts';
 import { openTopicReader, type ReaderLimits, type ReaderStart, type TopicReader } from './kafka/topic-reader.ts';
 import type { PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
-import { jsonCopyOf, recordOfTopic, topicNames, type TopicNames } from 'payment-processor-contract/topics';
+import { everyTopic, jsonCopyOf, recordOfTopic, topicNames, type TopicNames } from 'payment-processor-contract/topics';
 import {
   PaymentClientError,
   requireFunction,
@@ -99,6 +100,7 @@ async function open(settings: PublisherSettings, options: SubscriptionOptions): 
   const kafka = clientKafka(settings, 'payment-events-subscriber', options.retry);
   const closing = new AbortController();
   const streams = new Map(options.streams.map((stream) => [nameOf(topicOf(stream, names)), stream]));
+  const peers = options.format === 'json' ? [...streams.keys()] : everyTopic(names);
   const reader = await openTopicReader(kafka, {
     topics: [...streams.keys()],
     start: options.start,
@@ -107,7 +109,7 @@ async function open(settings: PublisherSettings, options: SubscriptionOptions): 
     limits,
     concurrency: options.concurrency ?? 1,
     commit: options.commit ?? 'interval',
-    ...(options.key === undefined ? {} : { laneOfKey: options.key }),
+    ...(options.key === undefined ? {} : { lane: await laneOfKey(kafka, peers, options.key) }),
     onRecord: async (record) => {
       const stream = streams.get(record.topic);
       if (stream === undefined) return;

@@ -34,6 +34,11 @@ export function topicNames(prefix: string): TopicNames {
   };
 }
 
+/** Each has a partition for every lane. */
+export function everyTopic({ commands, ...others }: TopicNames): string[] {
+  return [...Object.values(commands), ...Object.values(others)];
+}
+
 const JSON_COPY_END = '.json.v1';
 
 /** The copy of an output topic for readers of JSON. */

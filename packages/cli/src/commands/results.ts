@@ -4,7 +4,7 @@ import { topicOf, type Stream } from 'payment-processor-client/internal/events';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { subscribe } from 'payment-processor-client/internal/subscription';
 import { topicNames } from 'payment-processor-contract/topics';
-import { CLI_RETRY, cliKafka, requireSettings, untilInterrupted } from '../context.ts';
+import { CLI_RETRY, cliKafka, laneIn, requireSettings, untilInterrupted } from '../context.ts';
 import { eventDocument, eventText, isoOf, outageNotes, unreadableText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { heldText, readHeldBack } from '../lag.ts';
@@ -92,7 +92,8 @@ Examples:${texts.examples}`,
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const names = topicNames(settings.TOPIC_PREFIX);
       const topics = streams.map((stream) => topicOf(stream, names));
-      const held = flags.follow ? [] : await readHeldBack(cliKafka(settings), topics, flags.key);
+      const lane = flags.key === undefined ? undefined : await laneIn(settings, flags.key);
+      const held = flags.follow ? [] : await readHeldBack(cliKafka(settings), topics, lane);
       const subscription = await subscribe(settings, {
         streams,
         start: { from: flags.follow && !flags.fromBeginning ? 'now' : 'beginning' },

@@ -2,6 +2,7 @@
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { partitionOffsets, type PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import { laneOf } from 'payment-processor-contract/keys';
 import { missingTopicsRemedy } from 'payment-processor-contract/topics';
 
 export interface Bounds extends PartitionOffsets {
@@ -39,5 +40,21 @@ export async function readBounds(
       }
     }
     return bounds;
+  });
+}
+
+/**
+ * A key's lane. If somebody has added partitions to a topic, its own number leads to a lane that never had the key. Partitions
+ * are never removed, so the smallest number of the topics is LANES.
+ * @param topics made with LANES partitions; those that this user cannot see do not count
+ * @throws the client's error when no broker answers
+ */
+export async function laneOfKey(kafka: Kafka, topics: readonly string[], key: string): Promise<number> {
+  return withAdmin(kafka, async (admin) => {
+    const listed = new Set(await admin.listTopics());
+    const seen = topics.filter((topic) => listed.has(topic));
+    const metadata = seen.length === 0 ? { topics: [] } : await admin.fetchTopicMetadata({ topics: seen });
+    const counts = metadata.topics.map(({ partitions }) => partitions.length);
+    return counts.length === 0 ? 0 : laneOf(key, Math.min(...counts));
   });
 }

@@ -14,7 +14,6 @@ import type { Consumer, EachBatchPayload, IHeaders, Kafka, KafkaMessage } from '
 import { disconnectWithin } from 'payment-processor-contract/kafka/disconnecting';
 import { kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
-import { laneOf } from 'payment-processor-contract/keys';
 import { registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { KeyedWork } from './keyed-work.ts';
@@ -44,8 +43,8 @@ export interface TopicReaderOptions {
   start: ReaderStart;
   /** True: the reader ends after the records that existed when it was opened. */
   untilEnd: boolean;
-  /** Reads only this key's lane of each topic. Not with a group. */
-  laneOfKey?: string;
+  /** Reads only this lane of each topic. Not with a group. */
+  lane?: number;
   /** Reads at most this many offsets before each partition's end; not with a group. */
   newest?: number;
   /** Called for each partition with the number of offsets that `newest` skipped. */
@@ -137,7 +136,7 @@ class RunningReader implements TopicReader {
   readonly #positions = new Map<string, { topic: string; partition: number; offset: bigint }>();
   /** Partitions not yet read to their end, with that end. */
   readonly #unread = new Map<string, bigint>();
-  /** Lanes of other keys; later records there are skipped. */
+  /** Other lanes; later records there are skipped. */
   readonly #skipped = new Set<string>();
   readonly #settle: { resolve: () => void; reject: (error: Error) => void };
   #stopped = false;
@@ -162,8 +161,7 @@ class RunningReader implements TopicReader {
     this.ended.catch(() => undefined);
     this.#settle = { resolve: () => resolve(undefined), reject };
     for (const { topic, partition, low, high } of bounds) {
-      const lanes = bounds.filter((bound) => bound.topic === topic).length;
-      const skipped = options.laneOfKey !== undefined && laneOf(options.laneOfKey, lanes) !== partition;
+      const skipped = options.lane !== undefined && options.lane !== partition;
       if (skipped) this.#skipped.add(placeName({ topic, partition }));
       const first = skipped ? low : firstOf({ low, high }, options.newest);
       if (first > low) options.onLeftOut?.(topic, partition, first - low);

@@ -1,0 +1,41 @@
+/** Somebody has added partitions to a topic: a key's earlier records stay where they are, and are still found by the key. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { laneOf } from 'payment-processor-contract/keys';
+import { topicNames } from 'payment-processor-contract/topics';
+import { runCli } from '../../cli/test/run-cli.ts';
+import { PaymentClient } from '../src/index.ts';
+import { environmentOf, freshPrefix, kafkaOf, LANES, prepare, resultOf, ResultWriter, settingsOf } from './fixtures.ts';
+
+const prefix = freshPrefix('added-partitions');
+const ADDED = LANES + 2;
+/** The number of partitions now leads to another lane. */
+const key = ['order-1', 'order-2', 'order-3'].find((name) => laneOf(name, LANES) !== laneOf(name, ADDED)) ?? '';
+let client: PaymentClient;
+
+beforeAll(async () => {
+  await prepare(prefix);
+  const writer = await ResultWriter.open(prefix);
+  await writer.write(resultOf(key));
+  await writer.close();
+  const admin = kafkaOf(prefix).admin();
+  await admin.connect();
+  await admin.createPartitions({ topicPartitions: [{ topic: topicNames(prefix).results, count: ADDED }] });
+  await admin.disconnect();
+  client = await PaymentClient.connect(settingsOf(prefix));
+});
+afterAll(async () => client.close());
+
+test('the client does not say that the key has no result', async () => {
+  expect(await client.readResult(key, { timeoutMs: 20_000 })).toMatchObject({ kind: 'result' });
+  expect(await client.awaitSettled(key, { timeoutMs: 5_000 })).toMatchObject({ kind: 'open' });
+});
+
+test('the command line does not say that nothing about the key exists', async () => {
+  const results = await runCli(environmentOf(prefix), 'results', '--key', key);
+  expect(results).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`ACCEPTED  transfer-in  ${key}`) as string,
+  });
+  const show = await runCli(environmentOf(prefix), '--output', 'json', 'show', key);
+  expect(show).toMatchObject({ code: 0, documents: [{ payment: { kind: 'open' } }] });
+});
