@@ -22,6 +22,8 @@ export interface Reduction {
 const CLOCK_DIFFERENCE_MS_MAX = 1_000;
 /** A state that was seen this long after an observation of it was written got its time from a clock that was ahead. */
 const AHEAD_MS_MAX = 10_000;
+/** No replica of the service is behind by more. */
+const REPLICA_LAG_MS_MAX = 60_000;
 
 /** @param writtenMs when the observation was written, by the brokers' clock: the clock of any process may be wrong */
 export function reduce(
@@ -102,7 +104,8 @@ function orderOf(state: TransactionState, observation: Observation, writtenMs: n
   if (state.status === null) return 'newer';
   const updatedMs = instantOf(observation.transaction?.updatedAt ?? null);
   const knownMs = instantOf(state.updatedAt);
-  if (updatedMs !== null && knownMs !== null && updatedMs !== knownMs) return updatedMs > knownMs ? 'newer' : 'stale';
+  if (updatedMs !== null && knownMs !== null && updatedMs !== knownMs)
+    return updatedMs > knownMs || isLastingEnd(state, observation) ? 'newer' : 'stale';
   // Else all news would be stale until the time that a wrong clock showed. A request made after the order was first unclear is newer.
   const rightUpToMs = writtenMs + AHEAD_MS_MAX;
   if (state.seenEndedMs > rightUpToMs && observation.requestEndedMs <= rightUpToMs) {
@@ -116,10 +119,21 @@ function orderOf(state: TransactionState, observation: Observation, writtenMs: n
   return 'unclear';
 }
 
+/**
+ * Hosts of the service may have different clocks, and a list fewer digits than an answer. So the end of a payment may have an
+ * earlier updatedAt than its beginning. If the service still shows it long after, it is no old view.
+ */
+function isLastingEnd(state: TransactionState, { requestBeganMs, transaction }: Observation): boolean {
+  const isEnd = !isFinalStatus(state.status) && isFinalStatus(transaction?.status ?? null);
+  return isEnd && requestBeganMs >= state.seenEndedMs + REPLICA_LAG_MS_MAX;
+}
+
 /** Times never go back: a newer observation counts as no earlier than the previous ones, whatever its request's times. */
 function horizonOf(state: TransactionState, observation: Observation): Partial<TransactionState> {
+  const updatedAt = observation.transaction?.updatedAt ?? state.updatedAt;
   return {
-    updatedAt: observation.transaction?.updatedAt ?? state.updatedAt,
+    updatedAt:
+      (instantOf(updatedAt) ?? Infinity) < (instantOf(state.updatedAt) ?? -Infinity) ? state.updatedAt : updatedAt,
     createdAt: createdAtOf(state, observation.transaction?.createdAt ?? null),
     seenBeganMs: Math.max(observation.requestBeganMs, state.seenBeganMs),
     seenEndedMs: Math.max(observation.requestEndedMs, state.seenEndedMs),

@@ -155,3 +155,16 @@ test('a flood of executions of old quotes keeps neither the young nor the old wa
   const floodDelays = delaysOf(world, flood, 'COMPLETED').sort((left, right) => left - right);
   expect(floodDelays[flood.length / 2]).toBeLessThan(45 * SECOND_MS);
 });
+
+test('the end of a payment is seen though the answer to its command has a later updatedAt: lists have whole seconds', async () => {
+  const ended = payment('ended', START_MS + 789, [950, 'COMPLETED']);
+  const { known, world } = worldOf([ended], {
+    list: (filter, nowMs) =>
+      new SimulatedService([ended], { ...PLAIN_MANNER, updatedAt: 'seconds' }).list(filter, nowMs),
+  });
+  known(ended);
+  world.start();
+  await world.time.runUntil(START_MS + 10 * MINUTE_MS);
+  world.end();
+  expect(world.transactionEvents.map(({ status }) => status)).toEqual(['PENDING', 'COMPLETED']);
+});

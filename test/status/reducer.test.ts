@@ -75,6 +75,16 @@ describe('which observation is newer', () => {
     expect(transaction).toEqual(['SENT', 'COMPLETED']);
   });
 
+  test('the end of a payment with an earlier updatedAt counts once it lasts, and no older view comes after it', () => {
+    const pending = { status: 'PENDING', updatedMs: 789, began: 100, ended: 200 };
+    const completed = { status: 'COMPLETED', updatedMs: 0 };
+    expect(fold(pending, { ...completed, began: 60_199, ended: 60_300 }).transaction).toEqual(['PENDING']);
+    const lasting = { ...completed, began: 60_200, ended: 60_300 };
+    const other = { ...completed, status: 'REFUNDED', began: 160_200, ended: 160_300 };
+    expect(fold(pending, lasting, pending, other).transaction).toEqual(['PENDING', 'COMPLETED']);
+    expect(fold(pending, { ...lasting, status: 'SENT' }).transaction).toEqual(['PENDING']);
+  });
+
   test.each([null, 50])(
     'with updatedAt %s in both, the request that began after the other ended is newer',
     (updatedMs) => {

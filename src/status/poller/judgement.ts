@@ -1,5 +1,6 @@
 /** Whether a listed transaction shows anything new. Pure. */
 import type { Transaction } from 'payment-processor-contract/types';
+import { isFinalStatus } from 'payment-processor-contract/statuses';
 import { instantOf, type TransactionState } from '../transaction-state.ts';
 
 /**
@@ -18,6 +19,8 @@ export function showsNews(
   if (known.status === null || known.unclearSinceMs !== null) return true;
   const updatedMs = instantOf(transaction.updatedAt);
   const knownMs = instantOf(known.updatedAt);
-  if (updatedMs !== null && knownMs !== null && updatedMs !== knownMs) return updatedMs > knownMs;
+  // The end of a payment may have an earlier updatedAt: its lane decides (reducer.ts).
+  const isEnd = isFinalStatus(transaction.status) && !isFinalStatus(known.status);
+  if (updatedMs !== null && knownMs !== null && updatedMs !== knownMs && !isEnd) return updatedMs > knownMs;
   return transaction.status !== known.status;
 }
