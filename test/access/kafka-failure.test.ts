@@ -56,6 +56,13 @@ describe('a failure of Kafka', () => {
     expect(kafkaRefusal(retried(connection(code)))).toBeNull();
   });
 
+  test('of one broker is not told of all: the others may answer', () => {
+    const settings = { KAFKA_BROKERS: ['broker-1:9092', 'broker-2:9092'] };
+    expect(failureInWords(kafkaFailure(retried(connection('ECONNREFUSED'))), settings)).toMatch(
+      /^Kafka at broker-1:9092,broker-2:9092 does not answer, or one of its brokers does not \(.*ECONNREFUSED\): check/,
+    );
+  });
+
   test('names the resource that the broker named', () => {
     const error = Object.assign(protocol('GROUP_AUTHORIZATION_FAILED'), { resourceName: 'payments-cli-1' });
     expect(failureInWords(kafkaFailure(error), SETTINGS)).toMatch(
