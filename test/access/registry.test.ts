@@ -11,6 +11,7 @@ import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import type { RunningProcessor } from '../support/processor.ts';
 import { useStack } from '../support/test-stack.ts';
 import { makeCertificates, type Certificates } from './certificates.ts';
+import { startProblems } from './checked-start.ts';
 import {
   behind,
   FAILING,
@@ -36,15 +37,19 @@ const stack = useStack({ name: 'registry-door' });
 let door: RegistryDoor;
 let directory: string;
 let certificates: Certificates;
+let passwordFile: string;
+/** Of the tests below 'a processor that runs': one serves them all. */
+let serving: RunningProcessor | null = null;
 
 beforeAll(async () => {
   door = await RegistryDoor.open(inject('schemaRegistryUrl'));
   directory = mkdtempSync(join(tmpdir(), 'registry-door-'));
   certificates = makeCertificates(directory);
+  passwordFile = join(directory, 'registry-password');
+  writeFileSync(passwordFile, REGISTRY_PASSWORD);
 });
-afterEach(async () => {
+afterEach(() => {
   door.manner = OPEN;
-  await stack().endProcessors();
 });
 afterAll(async () => {
   await door.close();
@@ -57,17 +62,20 @@ function throughDoor(changed: Record<string, string> = {}): Record<string, strin
   return { ...LOGIN, SCHEMA_REGISTRY_URL: door.url, ...changed };
 }
 
+/** It has its password from the file, and is not ready yet. */
+async function served(): Promise<RunningProcessor> {
+  const secret = { SCHEMA_REGISTRY_PASSWORD: '', SCHEMA_REGISTRY_PASSWORD_FILE: passwordFile };
+  return (serving ??= await stack().spawnProcessor(throughDoor(secret)));
+}
+
 function tlsDoor(files: { cert: string; key: string }): Promise<RegistryDoor> {
   const certificate: DoorCertificate = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8') };
   return RegistryDoor.open(inject('schemaRegistryUrl'), certificate);
 }
 
-/** What it says on standard error as it ends; a log line is JSON. */
-async function refusedStart(environment: Record<string, string>): Promise<string> {
-  const processor = await stack().spawnProcessor(environment);
-  const end = await processor.ended;
-  expect({ ...end, tail: processor.tail() }).toMatchObject({ code: 78 });
-  return processor.lines.filter((line) => !line.startsWith('{')).join('\n');
+/** What refuses a start with these settings, which are added to the stack's. */
+async function refused(environment: Record<string, string>): Promise<string> {
+  return (await startProblems({ ...stack().environment, ...environment })).join('\n');
 }
 
 async function doctorSays(environment: Record<string, string>): Promise<string> {
@@ -77,21 +85,25 @@ async function doctorSays(environment: Record<string, string>): Promise<string> 
   return found[0]?.message as string;
 }
 
-describe('a start that no retry can repair ends with code 78 and a sentence, which doctor has, too', () => {
-  test('for a wrong password', async () => {
+describe('a start that no retry can repair is refused by a sentence, which doctor has, too', () => {
+  test('for a wrong password, with which the process ends with code 78', async () => {
     const wrong = throughDoor({ SCHEMA_REGISTRY_PASSWORD: 'not-the-password' });
     const sentence =
       /schema registry at http:\S+ rejected the login \(HTTP 401\): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD/;
-    const said = await refusedStart(wrong);
-    expect(said).toMatch(sentence);
-    expect(said).not.toMatch(/not-the-password|registry-secret/);
+    const processor = await stack().spawnProcessor(wrong);
+    const end = await processor.ended;
+    expect({ ...end, tail: processor.tail() }).toMatchObject({ code: 78 });
+    // A log line is JSON.
+    const said = processor.lines.filter((line) => !line.startsWith('{'));
+    expect(said).toEqual(['Startup failed. Fix these and retry:', expect.stringMatching(sentence)]);
+    expect(processor.lines.join('\n')).not.toMatch(/not-the-password|registry-secret/);
     expect(await doctorSays(wrong)).toMatch(sentence);
   });
 
   test('for a path that the registry does not have, and not as if the schemas were missing', async () => {
     const url = `${stack().environment['SCHEMA_REGISTRY_URL'] ?? ''}/nowhere`;
     const sentence = /\/nowhere is not a schema registry \(HTTP 404 .*path of SCHEMA_REGISTRY_URL/;
-    expect(await refusedStart({ SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
+    expect(await refused({ SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
     expect(await doctorSays({ SCHEMA_REGISTRY_URL: url })).toMatch(sentence);
   });
 
@@ -99,10 +111,11 @@ describe('a start that no retry can repair ends with code 78 and a sentence, whi
     const [signed, misnamed] = [await tlsDoor(certificates.server), await tlsDoor(certificates.misnamed)];
     const untrusted = throughDoor({ SCHEMA_REGISTRY_URL: signed.url, NODE_EXTRA_CA_CERTS: certificates.otherCa });
     const authority = /certificate of the schema registry at https:\S+ is not trusted \(UNABLE_.*NODE_EXTRA_CA_CERTS/;
-    expect(await refusedStart(untrusted)).toMatch(authority);
+    expect(await refused(throughDoor({ SCHEMA_REGISTRY_URL: signed.url }))).toMatch(authority);
     expect(await doctorSays(untrusted)).toMatch(authority);
     const otherName = throughDoor({ SCHEMA_REGISTRY_URL: misnamed.url, NODE_EXTRA_CA_CERTS: certificates.ca });
-    expect(await refusedStart(otherName)).toMatch(
+    // Node reads NODE_EXTRA_CA_CERTS as it starts: doctor is a process of its own here, with the words of a start.
+    expect(await doctorSays(otherName)).toMatch(
       /is not trusted \(ERR_TLS_CERT_ALTNAME_INVALID.*SCHEMA_REGISTRY_URL must use a name that it contains/,
     );
     const trusted = throughDoor({ SCHEMA_REGISTRY_URL: signed.url, NODE_EXTRA_CA_CERTS: certificates.ca });
@@ -112,7 +125,7 @@ describe('a start that no retry can repair ends with code 78 and a sentence, whi
 
   test('for TLS to a port that does not speak it', async () => {
     const url = door.url.replace('http:', 'https:');
-    expect(await refusedStart(throughDoor({ SCHEMA_REGISTRY_URL: url }))).toMatch(
+    expect(await refused(throughDoor({ SCHEMA_REGISTRY_URL: url }))).toMatch(
       /registry at https:\S+ does not speak TLS with us \(\S+\): check scheme and port of SCHEMA_REGISTRY_URL/,
     );
   });
@@ -121,7 +134,7 @@ describe('a start that no retry can repair ends with code 78 and a sentence, whi
 test('a start that waiting can repair waits, and names the cause', async () => {
   door.manner = FAILING;
   const sentence = /registry at http:\S+ fails \(HTTP 503: no leader is elected\)/;
-  const processor = await stack().spawnProcessor(throughDoor());
+  const processor = await served();
   expect((await processor.logged('registry-not-answering')).problem).toMatch(sentence);
   expect(await doctorSays(throughDoor())).toMatch(sentence);
   await expect
@@ -131,7 +144,7 @@ test('a start that waiting can repair waits, and names the cause', async () => {
   await processor.ready();
 });
 
-describe('under a processor that runs', () => {
+describe('a processor that runs', () => {
   /** Every way in turn, and how the reason goes on. */
   const WAYS: readonly (readonly [Manner, RegExp])[] = [
     [FORBIDDEN, /\(HTTP 403\): grant SCHEMA_REGISTRY_USERNAME reads/],
@@ -149,10 +162,40 @@ describe('under a processor that runs', () => {
       ([, cause = '']) => cause,
     );
 
+  test('a password that is changed at the registry is reported before anybody needs it, and taken from its file', async () => {
+    const processor = await served();
+    await processor.ready();
+    await expect.poll(() => failing(processor), { timeout: LOOKED_AT_AGAIN_MS }).toEqual([]);
+    const before = processor.log().length;
+    const said = () =>
+      processor
+        .log()
+        .slice(before)
+        .filter(({ event }) => event === 'registry-access');
+    door.password = 'the-next-secret';
+    await expect.poll(() => failing(processor), { timeout: LOOKED_AT_AGAIN_MS }).toEqual(['authentication']);
+    expect(await processor.readiness()).toEqual({
+      ready: true,
+      reasons: [
+        `the schema registry cannot be used, and no command waits for it: subject ${stack().topics.results}-value cannot be looked up: ` +
+          `the schema registry at ${door.url} rejected the login (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`,
+      ],
+    });
+    await expect.poll(said).toMatchObject([{ level: 'error', kind: 'refused', cause: 'authentication' }]);
+    writeFileSync(passwordFile, 'the-next-secret');
+    await expect.poll(() => failing(processor), { timeout: LOOKED_AT_AGAIN_MS }).toEqual([]);
+    expect((await processor.readiness()).reasons).toEqual([]);
+    await expect.poll(() => said().map(({ kind }) => kind)).toEqual(['refused', 'allowed']);
+    expect(processor.lines.join('\n')).not.toMatch(/registry-secret|the-next-secret/);
+    door.password = REGISTRY_PASSWORD;
+    writeFileSync(passwordFile, REGISTRY_PASSWORD);
+  });
+
   test('a command with a schema that it has not seen waits, whatever is answered, and is executed after', async () => {
     const encode = await unseenSchemaEncoder(stack());
     const value = await encode('transfer-in', transferInOf('waits'));
-    const processor = await stack().startProcessor(throughDoor());
+    const processor = await served();
+    await processor.ready();
     for (const [index, [manner, sentence]] of WAYS.entries()) {
       door.manner = manner;
       if (index === 0) await stack().publishRaw('transfer-in', { key: 'waits', value });
@@ -174,7 +217,7 @@ describe('under a processor that runs', () => {
     const inSubject = await unseenSchemaEncoder(stack());
     // Neither is the subject's latest version: nothing but asking again tells.
     await unseenSchemaEncoder(stack());
-    await stack().startProcessor(throughDoor());
+    await (await served()).ready();
     for (const [key, encode, question] of [
       ['lagging', byId, /^GET \/schemas\/ids\//],
       ['lagging-subject', inSubject, /^POST \/subjects\//],
@@ -184,35 +227,6 @@ describe('under a processor that runs', () => {
       expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
     }
     expect(stack().journal.deadLetters()).toEqual([]);
-  });
-
-  test('a password that is changed at the registry is reported before anybody needs it, and taken from its file', async () => {
-    const file = join(directory, 'registry-password');
-    writeFileSync(file, REGISTRY_PASSWORD);
-    const secret = { SCHEMA_REGISTRY_PASSWORD: '', SCHEMA_REGISTRY_PASSWORD_FILE: file };
-    const processor = await stack().startProcessor(throughDoor(secret));
-    expect(await failing(processor)).toEqual([]);
-    door.password = 'the-next-secret';
-    await expect.poll(() => failing(processor), { timeout: LOOKED_AT_AGAIN_MS }).toEqual(['authentication']);
-    expect(await processor.readiness()).toEqual({
-      ready: true,
-      reasons: [
-        `the schema registry cannot be used, and no command waits for it: subject ${stack().topics.results}-value cannot be looked up: ` +
-          `the schema registry at ${door.url} rejected the login (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`,
-      ],
-    });
-    expect(await processor.logged('registry-access')).toMatchObject({
-      level: 'error',
-      kind: 'refused',
-      cause: 'authentication',
-    });
-    writeFileSync(file, 'the-next-secret');
-    await expect.poll(() => failing(processor), { timeout: LOOKED_AT_AGAIN_MS }).toEqual([]);
-    expect((await processor.readiness()).reasons).toEqual([]);
-    const said = processor.log().filter(({ event }) => event === 'registry-access');
-    expect(said.map(({ kind }) => kind)).toEqual(['refused', 'allowed']);
-    expect(processor.lines.join('\n')).not.toMatch(/registry-secret|the-next-secret/);
-    door.password = REGISTRY_PASSWORD;
   });
 });
 
