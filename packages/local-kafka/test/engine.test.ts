@@ -1,4 +1,6 @@
-import { access, stat } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -7,7 +9,7 @@ import { archiveOf } from '../src/jvm.ts';
 import { kafkaPin, registryPin } from '../src/pins.ts';
 import { freePort } from '../src/ports.ts';
 import { startEngine, type Engine } from '../src/start.ts';
-import { isAlive, logContains } from './processes.ts';
+import { gone, isAlive, logContains, nextJsonLine, runScript } from './processes.ts';
 import { clientOf, highOffset, makeTopic, publish } from './topics.ts';
 
 /** Longest until a broker that is back leads its partitions. */
@@ -23,7 +25,8 @@ function pidsOf(engine: Engine): number[] {
   return servers.map((server) => server.pid).filter((pid) => pid !== null);
 }
 
-describe('an engine of one broker', () => {
+describe('an engine of one broker, in a directory of one whose parent was killed', () => {
+  let directory: string;
   let engine: Engine;
   let kafka: Kafka;
   let ports: { kafkaPort: number; registryPort: number };
@@ -31,13 +34,23 @@ describe('an engine of one broker', () => {
 
   beforeAll(async () => {
     ports = { kafkaPort: await freePort(), registryPort: await freePort() };
-    engine = await startEngine({ ...ports, onProgress: (line) => lines.push(line) });
+    directory = await mkdtemp(join(tmpdir(), 'engine-test-'));
+    const script = runScript('hold-engine.ts', [directory]);
+    const { pids } = await nextJsonLine<{ pids: number[] }>(script);
+    expect(pids.map(isAlive)).toEqual([true, true]);
+    script.child.kill('SIGKILL');
+    // The servers die with it.
+    await gone(pids);
+    engine = await startEngine({ directory, ...ports, onProgress: (line) => lines.push(line) });
     kafka = clientOf(engine);
     await makeTopic(kafka, 'kept');
     await makeTopic(kafka, 'transactional');
   }, START_MS_MAX);
 
-  afterAll(async () => engine.stop());
+  afterAll(async () => {
+    await engine.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
 
   test('listens on the given ports and says when it is ready', () => {
     expect(engine.brokers).toEqual([`127.0.0.1:${ports.kafkaPort}`]);
@@ -122,11 +135,12 @@ describe('an engine of one broker', () => {
     START_MS_MAX,
   );
 
-  test('stop ends every process and removes the directory, however often it is called', async () => {
+  test('stop ends every process in order and leaves the directory, however often it is called', async () => {
     const pids = pidsOf(engine);
     expect(pids).toHaveLength(2);
     await Promise.all([engine.stop(), engine.stop()]);
     expect(pids.filter(isAlive)).toEqual([]);
-    await expect(access(engine.directory)).rejects.toThrow();
+    expect(await logContains(directory, 'broker-1.log', 'shut down completed')).toBe(true);
+    await expect(startEngine({ directory, brokers: 3 })).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
   });
 });

@@ -1,4 +1,6 @@
+import { access } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { dirname } from 'node:path';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { freePort } from '../src/ports.ts';
@@ -42,7 +44,7 @@ async function startedOnFreePorts(): Promise<{ script: Script; lines: string[]; 
 }
 
 test(
-  'prints the settings to use, serves on the given ports, and ends all of it on Ctrl-C, twice delivered as npm does',
+  'prints the settings to use, serves on the given ports, and ends and removes all of it on Ctrl-C, twice delivered as npm does',
   async () => {
     const { lines, ports, script } = await startedOnFreePorts();
     const [kafkaPort, registryPort, sandboxPort] = ports;
@@ -56,11 +58,15 @@ test(
     expect(text).toContain('npm run cli -- topics create');
     expect(text).toContain('npm run cli -- schemas register');
     expect(await Promise.all(ports.map(isListening))).toEqual([true, true, true]);
+    const directory = dirname(/logs in (\S+)/.exec(text)?.[1] ?? '');
+    await access(directory);
 
     script.child.kill('SIGINT');
     script.child.kill('SIGINT');
     expect(await script.ended).toBe(0);
     expect(await Promise.all(ports.map(isListening))).toEqual([false, false, false]);
+    // Nobody named it: nothing is kept.
+    await expect(access(directory)).rejects.toThrow();
   },
   START_MS_MAX,
 );
