@@ -115,10 +115,7 @@ export class Journal {
 
   /** A first result for each of the keys, in their order. */
   async resultsOfAll(keys: readonly string[], timeoutMs = AWAIT_MS): Promise<ResultEvent[]> {
-    const missing = (): string[] => {
-      const seen = new Set(this.results().map((event) => event.key));
-      return keys.filter((key) => !seen.has(key));
-    };
+    const missing = (): string[] => keys.filter((key) => !this.#resultsByKey.has(key));
     await this.until(
       () => missing().length === 0,
       () => `results of ${missing().join(', ')}`,
