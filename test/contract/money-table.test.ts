@@ -9,7 +9,7 @@ import { useStack } from '../support/test-stack.ts';
 const stack = useStack({ name: 'money', sandbox: { settleMs: 0 }, settings: { COMMAND_MAX_AGE: 'transfer-in=1m' } });
 
 beforeAll(async () => {
-  await stack().startProcessor();
+  await stack().startProcessor(faultyFor('set-aside'));
 });
 afterEach(async () => {
   await stack().service.clearFaults();
@@ -200,8 +200,6 @@ describe('CONFLICT: nothing by this message', () => {
 
 describe('FAILED: our own fault stopped it before anything was sent', () => {
   test('a command whose answer could not be written is set aside', async () => {
-    await stack().endProcessors();
-    await stack().startProcessor(faultyFor('set-aside'));
     await stack().publishRaw('transfer-in', {
       key: 'set-aside',
       value: '{"amount":"not an amount"}',
@@ -213,8 +211,6 @@ describe('FAILED: our own fault stopped it before anything was sent', () => {
     expect(letter.headers['dlq-reason']).toBe('SET_ASIDE');
     expect((await stack().service.effects()).operations['transfer-in']['set-aside']).toBeUndefined();
     expect((await transfer('after-set-aside')).value.outcome).toBe('ACCEPTED');
-    await stack().endProcessors();
-    await stack().startProcessor();
   });
 });
 

@@ -17,7 +17,7 @@ const stack = useStack({ name: 'bad-input' });
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
 beforeAll(async () => {
-  await stack().startProcessor();
+  await stack().startProcessor(faultyFor('bug'));
 });
 
 /** Nothing behind the bad message waits: a good command on the same partition is answered. */
@@ -151,8 +151,6 @@ test('a command on another partition than that of its key is moved to its lane, 
 });
 
 test('a bug of our own that an answer brings out sets its command aside as UNKNOWN, and stops no lane', async () => {
-  await stack().endProcessors();
-  await stack().startProcessor(faultyFor('bug'));
   await stack().publisher.publish('transfer-in', 'bug', transferInOf('bug'));
   await expectLaneGoesOn(laneOf('bug', LANES));
   const { value } = await stack().journal.result('bug');

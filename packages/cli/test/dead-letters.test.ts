@@ -24,7 +24,7 @@ const JSON_TYPE = ['--header', 'content-type=application/json'];
 let processor: RunningProcessor;
 
 beforeAll(async () => {
-  processor = await stack().startProcessor();
+  processor = await stack().startProcessor(faultyFor('aside'));
 });
 
 const cli = (...args: string[]): Promise<CliRun> => runCli({ ...stack().environment }, ...args);
@@ -305,14 +305,10 @@ describe('dead-letters redrive of one', () => {
   });
 
   test('of a command that was set aside before it was read publishes it under a new key, which nothing else can run', async () => {
-    await stack().endProcessors();
-    await stack().startProcessor(faultyFor('aside'));
     const value = stringifyLossless(transferInOf('aside'));
     const place = await bury('aside', value, 'aside', {
       ...{ 'content-type': 'application/json', ce_id: 'aside', 'expires-at': '2026-01-01T00:00:00Z' },
     });
-    await stack().endProcessors();
-    processor = await stack().startProcessor();
     expect((await stack().journal.result('aside')).value.outcome).toBe('FAILED');
     const inTime = ['--header', 'expires-at=2099-01-01T00:00:00Z'];
     const own = await redrive(place, ...inTime, '--await', '--yes');

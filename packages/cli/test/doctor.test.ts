@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from 'payment-processor-contract/config';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { laneOf } from 'payment-processor-contract/keys';
 import { environmentOf, freshPrefix, openTransaction } from '../../client/test/fixtures.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
+import type { RunningProcessor } from '../../../test/support/processor.ts';
 import { LANES } from '../../../test/support/stack.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { checkDeadLetters, checkUnknownResults } from '../src/doctor/people-checks.ts';
@@ -11,6 +12,12 @@ import { runCli, type CliRun } from './run-cli.ts';
 
 // The service honours no key: a lost transfer-in is settled by nobody.
 const stack = useStack({ name: 'doctor', sandbox: { honourKeys: [] }, settings: { API_IDEMPOTENT_OPERATIONS: '' } });
+
+let processor: RunningProcessor;
+
+beforeAll(async () => {
+  processor = await stack().startProcessor();
+});
 
 const doctor = (changed: Record<string, string> = {}): Promise<CliRun> =>
   runCli({ ...stack().environment, ...changed }, '--output', 'json', 'doctor');
@@ -26,7 +33,6 @@ const messages = (run: CliRun, check: string): string =>
 
 describe('doctor', () => {
   test('finds everything in order where it is, with exit code 0', async () => {
-    const processor = await stack().startProcessor();
     await stack().publisher.publish('transfer-in', 'well', transferInOf('well'));
     await stack().journal.result('well');
     const run = await doctor({ HTTP_PORT: new URL(processor.httpUrl).port });
@@ -52,12 +58,12 @@ describe('doctor', () => {
   });
 
   test('names each thing that is amiss, with what to do', async () => {
-    await stack().endProcessors();
+    processor.freeze();
     await expect
       .poll(async () => messages(await doctor(), 'group'), { timeout: 30_000 })
       .toMatch(/no member.*npm start/);
     await stack().publishRaw('transfer-in', { key: null, value: 'x' });
-    await stack().startProcessor();
+    processor.thaw();
     await stack().journal.until(() => stack().journal.deadLetters().length > 0, 'the dead letter');
     const run = await doctor({
       API_BASE_URL: stack().sandbox.url,

@@ -2,6 +2,7 @@
 import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { executionOf, transferInOf } from '../../../test/support/commands.ts';
+import type { RunningProcessor } from '../../../test/support/processor.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { runCli, type CliRun } from './run-cli.ts';
 import { unknownTransfer } from '../../../test/support/lost-answer.ts';
@@ -13,8 +14,10 @@ const stack = useStack({
   settings: { API_IDEMPOTENT_OPERATIONS: '' },
 });
 
+let processor: RunningProcessor;
+
 beforeAll(async () => {
-  await stack().startProcessor();
+  processor = await stack().startProcessor();
 });
 
 const cli = (...args: string[]): Promise<CliRun> => runCli({ ...stack().environment }, ...args);
@@ -280,13 +283,13 @@ describe('resolve', () => {
     expect(run.stderr).toMatch(message);
   });
 
-  test('says when no processor answered, with exit code 5; the next one carries it out', async () => {
+  test('says when no processor answered, with exit code 5; one that comes back carries it out', async () => {
     await unknownTransfer(stack(), 'unheard');
-    await stack().endProcessors();
+    processor.freeze();
     const run = await resolve('unheard', '--decision', 'EXECUTED', '--reason', 'x', '--wait-for', '500ms');
+    processor.thaw();
     expect(run).toMatchObject({ code: 5, documents: [] });
     expect(run.stderr).toMatch(/stays in force.*doctor/);
-    await stack().startProcessor();
     const results = await stack().journal.resultsOf('unheard', 2);
     expect(results[1]?.value).toMatchObject({ outcome: 'ACCEPTED', revision: 2 });
   });

@@ -7,6 +7,7 @@ import { openTransaction } from '../../client/test/fixtures.ts';
 import { createQuoteOf, executionOf, transferInOf } from '../../../test/support/commands.ts';
 import { unknownTransfer } from '../../../test/support/lost-answer.ts';
 import { LANES } from '../../../test/support/stack.ts';
+import type { RunningProcessor } from '../../../test/support/processor.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { eventually } from '../../../test/support/watch.ts';
 import { runCli, type CliRun } from './run-cli.ts';
@@ -14,8 +15,10 @@ import { runCli, type CliRun } from './run-cli.ts';
 // The service honours no key: a lost execution is settled by a look-up, a lost transfer-in by nobody.
 const stack = useStack({ name: 'show', sandbox: { honourKeys: [] }, settings: { API_IDEMPOTENT_OPERATIONS: '' } });
 
+let processor: RunningProcessor;
+
 beforeAll(async () => {
-  await stack().startProcessor();
+  processor = await stack().startProcessor();
 });
 
 const cli = (...args: string[]): Promise<CliRun> => runCli({ ...stack().environment }, ...args);
@@ -210,7 +213,7 @@ describe('show KEY', () => {
   );
 
   test('of a message that nobody has admitted yet says so', async () => {
-    await stack().endProcessors();
+    processor.freeze();
     await stack().publisher.publish('transfer-in', 'waiting', transferInOf('waiting'));
     const run = await show('waiting');
     expect(run.code).toBe(0);
@@ -224,7 +227,7 @@ describe('show KEY', () => {
     const astray = await showJson('astray');
     expect(astray).toMatchObject({ code: 0, documents: [{ published: [{ role: 'not-admitted' }] }] });
     expect(astray.stderr).toContain(`on partition ${partition}, not on that of its key`);
-    await stack().startProcessor();
+    processor.thaw();
     for (const key of ['waiting', 'astray']) await stack().journal.result(key);
   });
 });
