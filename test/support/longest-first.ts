@@ -6,6 +6,8 @@ const LONGEST: readonly string[] = [
   'test/promises/i6-fuzz',
   'test/promises/i5-brokers',
   'packages/client/test/package',
+  'packages/cli/test/doctor',
+  'packages/cli/test/dead-letters',
   'test/access/registry',
   'test/access/door',
   'test/promises/i5-start',
