@@ -25,8 +25,11 @@ const PROBLEM =
 /** @returns the problem and its remedy, or null */
 export function kafkajsProblem(): string | null {
   const require = createRequire(import.meta.url);
-  const { requests } = require('kafkajs/src/protocol/requests') as { requests: Readonly<Record<string, unknown>> };
-  if (requests['TopicIds'] === undefined || requests['TopicOperations'] === undefined) return PROBLEM;
+  const { requests } = require('kafkajs/src/protocol/requests') as {
+    requests: Readonly<Record<string, { readonly versions: readonly string[] } | undefined>>;
+  };
+  const added = ['TopicIds', 'TopicOperations', 'OffsetForLeaderEpoch'].map((name) => requests[name]?.versions.length);
+  if (added.some((versions = 0) => versions === 0)) return PROBLEM;
   const runner = require('kafkajs/src/consumer/runner') as { readonly prototype: { readonly rejoin?: unknown } };
   if (runner.prototype.rejoin === undefined) return PROBLEM;
   const filter = require('kafkajs/src/consumer/filterAbortedMessages') as Filter;
