@@ -107,7 +107,7 @@ export function positionRecord(token: string, commit: number, offset: bigint, ti
   );
   return {
     key: POSITION_KEY,
-    value: encodePosition({ token, commit, next, topicIds: {} }),
+    value: encodePosition({ token, commit, next, topicIds: {}, epochs: {} }),
     offset,
     timestampMs,
   };

@@ -41,7 +41,9 @@ function nothingForgotten(memory: Memory, admitted: { upToMs: () => number }): b
   const options = { commit: 1, lane: 0, ledgerTopic: 'ledger', inputTopics: new Set<string>(), unitsMax: Infinity };
   const transaction = new LaneTransaction(options);
   new Retention(parts, memory, admitted).gather(transaction);
-  return transaction.toCommit({ token: 'own', topicIds: {} }, new Map()).records.every(({ value }) => value !== null);
+  return transaction
+    .toCommit({ token: 'own', topicIds: {}, epochs: {} }, new Map())
+    .records.every(({ value }) => value !== null);
 }
 
 /** A lane's owner looks at its clock before and after somebody sets it. The brokers' clock shows the same as the first. */

@@ -2,6 +2,7 @@
 import avsc from 'avsc';
 import { CallScheduler } from '../../src/lanes/call-scheduler.ts';
 import { CarefulReading } from '../../src/lanes/careful-reading.ts';
+import { EpochTrails } from '../../src/lanes/epoch-trails.ts';
 import { ClaimLimits } from '../../src/lanes/claim-limits.ts';
 import { readMessage } from '../../src/consumers/command-intake.ts';
 import { forcedJumpOf } from '../../src/lanes/forced-jumps.ts';
@@ -29,7 +30,15 @@ const LARGE_BYTES = 500_000;
 const silence = (): void => undefined;
 
 /** The batch that a broker sends where something else was asked for. */
-const otherBatch = { topic: 'topic', lane: 0, messages: [], fetchedOffset: 50n, lastOffset: 60n, highWatermark: 60n };
+const otherBatch = {
+  topic: 'topic',
+  lane: 0,
+  messages: [],
+  fetchedOffset: 50n,
+  lastOffset: 60n,
+  leaderEpoch: 0,
+  highWatermark: 60n,
+};
 
 /** As the patched client hands over a batch that it cannot read. */
 const unreadable = {
@@ -54,6 +63,13 @@ function withUnknownField(): unknown {
 
 const topics = topicNames('test');
 const TRANSFERS = topics.commands['transfer-in'];
+
+/** A lane that has read nine records of one leader, and a topic that has them and more. */
+const at9 = {
+  ...{ topic: 'topic', lane: 0, boundId: undefined, offsetBefore: 9n, offsetAfter: 9n },
+  span: { epoch: 0, end: 9n },
+};
+const boundsOf9 = { lowOffset: 0n, highOffset: 20n, topicId: null, epochEnd: 9n };
 
 function inputsOf(monotonicMs: () => number): Inputs {
   const parts = {
@@ -89,7 +105,7 @@ function passedOver(): { next: bigint | undefined; wanted: number } {
     null,
   );
   inputs.moved(inputs.next(new Map()));
-  inputs.passFiltered(topic, 0n, 4n);
+  inputs.passFiltered({ topic, lane: 0, firstOffset: 0n, lastOffset: 4n, leaderEpoch: 0 });
   const transaction = {
     beginPhase: silence,
     mayTake: () => true,
@@ -165,7 +181,7 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'a lane goes on with a ledger that was made again',
     holds: async () => {
-      const known = { token: 'token', commit: 1, next: { [TRANSFERS]: 5n } };
+      const known = { token: 'token', commit: 1, next: { [TRANSFERS]: 5n }, epochs: {} };
       const isSameRead = await begins({ ...known, topicIds: { [topics.ledger]: 'new' } });
       return isSameRead && !(await begins({ ...known, topicIds: { [topics.ledger]: 'former' } }));
     },
@@ -185,8 +201,26 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
   {
     wrong: 'a topic that ends before where its lane stands is read on',
     holds: () => {
-      const place = { topic: 'topic', lane: 0, boundId: undefined, offsetBefore: 9n, offsetAfter: 9n };
-      return forcedJumpOf(place, { lowOffset: 0n, highOffset: 5n, topicId: null })?.kind === 'ends-before';
+      return forcedJumpOf(at9, { ...boundsOf9, highOffset: 5n })?.kind === 'truncated';
+    },
+  },
+  {
+    wrong: 'a topic that lost what its lane has read, and has grown beyond it again, is read on',
+    holds: () => {
+      const [kept, lost, unknown] = [9n, 5n, -1n].map((epochEnd) => forcedJumpOf(at9, { ...boundsOf9, epochEnd }));
+      return kept === null && lost?.kind === 'truncated' && unknown?.kind === 'truncated';
+    },
+  },
+  {
+    wrong: 'what was read of a leader is forgotten with the first record of the next',
+    holds: () => {
+      const trails = new EpochTrails();
+      trails.read('topic', 0, 5n);
+      trails.read('topic', 1, 9n);
+      const first = trails.first('topic');
+      if (first?.end !== 5n) return false;
+      trails.held('topic', first);
+      return trails.first('topic')?.end === 9n;
     },
   },
   {

@@ -128,6 +128,20 @@ export function testTopics(kafka: () => KafkaInTest): void {
     },
   );
 
+  kafkaTest('the leader epoch of what is read ends where the topic does; one to come is not known', async (given) => {
+    const { groupId, id, topic } = given;
+    await kafka().makeTopic(topic, 1);
+    await published(topic, id, ['a', 'b']);
+    const [first] = await fetchedFrom(given, 0n, (fetched) => taken(fetched).length > 0);
+    const epoch = first?.leaderEpoch ?? -1;
+    expect(epoch).toBeGreaterThanOrEqual(0);
+    const offsets = offsetsOf(groupId);
+    // Each record is followed by the mark of its transaction.
+    await until(async () => (await offsets.epochEnd(topic, 0, epoch)) === 4n);
+    expect(await offsets.epochEnd(topic, 0, epoch + 1)).toBe(-1n);
+    await offsets.stop();
+  });
+
   kafkaTest('a topic that is deleted and made again begins at 0, and the group has no offset in it', async (given) => {
     const { groupId, id, topic } = given;
     await kafka().makeTopic(topic, 1);

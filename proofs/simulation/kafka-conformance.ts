@@ -178,7 +178,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
           batches.push(batch);
           return 'taken';
         },
-        filtered: (_topic, _lane, _firstOffset, lastOffset) => void passed.push(lastOffset),
+        filtered: ({ lastOffset }) => void passed.push(lastOffset),
       });
       await member.start();
       await until(() => passed.includes(3n));

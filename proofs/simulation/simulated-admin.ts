@@ -9,6 +9,11 @@ interface OffsetsQuestion {
   readonly isolationLevel?: number;
 }
 
+interface EpochsQuestion {
+  readonly topic: string;
+  readonly partitions: readonly { readonly partition: number; readonly leaderEpoch: number }[];
+}
+
 /** Of Kafka's protocol. */
 const READ_UNCOMMITTED = 0;
 
@@ -46,6 +51,16 @@ export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwor
             const shown = fromBeginning === true ? log.lowOffset() : Math.min(end, broker.shownEnd(topic, partition));
             return { partition, offset: String(shown) };
           }),
+        })),
+      ),
+    fetchEndsOfLeaderEpochs: (topics: readonly EpochsQuestion[]) =>
+      request(() =>
+        topics.map(({ partitions, topic }) => ({
+          topic,
+          partitions: partitions.map(({ leaderEpoch, partition }) => ({
+            partition,
+            offset: String(broker.log(topic, partition).epochEnd(leaderEpoch)),
+          })),
         })),
       ),
     // Without such a record: the end.

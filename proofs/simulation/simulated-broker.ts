@@ -175,6 +175,7 @@ export class SimulatedBroker {
   moveLeader(topic: string, partition: number, end: number, forMs: number): void {
     const name = `${topic}/${partition}`;
     this.#moves.set(name, (this.#moves.get(name) ?? 0) + 1);
+    this.log(topic, partition).newLeader();
     this.#shownEnds.set(`${topic}/${partition}`, { end, untilMs: this.#time.nowMs + forMs });
   }
 

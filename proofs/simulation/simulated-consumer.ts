@@ -46,6 +46,7 @@ const START_AGAIN_MS = 300;
 /** Of Kafka's protocol. */
 const CREATE_TIME = 0;
 const LOG_APPEND_TIME = 1;
+const NO_EPOCH = -1;
 
 export class SimulatedConsumer {
   readonly events = EVENTS;
@@ -276,7 +277,8 @@ export class SimulatedConsumer {
     const batchContext = { timestampType: isBrokersTime ? LOG_APPEND_TIME : CREATE_TIME };
     const messages = records.filter(isForReaders).map((record) => ({ ...messageOf(record), batchContext }));
     const described = { topic, partition, highWatermark: String(highWatermark), batchSize: messages.length };
-    const event = { ...described, firstOffset, lastOffset: String(lastOffset) };
+    const leaderEpoch = records.at(-1)?.leaderEpoch ?? NO_EPOCH;
+    const event = { ...described, firstOffset, lastOffset: String(lastOffset), leaderEpoch };
     this.#emit(EVENTS.START_BATCH_PROCESS, event);
     if (messages.length === 0) resolve(lastOffset);
     else {
@@ -287,6 +289,7 @@ export class SimulatedConsumer {
           fetchedOffset: String(offset),
           firstOffset: () => firstOffset,
           lastOffset: () => String(lastOffset),
+          leaderEpoch: () => leaderEpoch,
         },
         resolveOffset: (resolved: string) => resolve(Number(resolved)),
         heartbeat: async () => undefined,

@@ -1,6 +1,6 @@
 /**
  * One partition of a topic, as the broker keeps it: records, control records, which transactions are open in it, where it
- * begins. Records vanish by compaction and by deletion; offsets are never given twice.
+ * begins. Records vanish by compaction and by deletion; offsets are given twice only where a new leader lacks the last ones.
  */
 export interface BrokerTransaction {
   readonly transactionalId: string;
@@ -23,6 +23,8 @@ export interface StoredRecord {
   readonly transaction: BrokerTransaction | null;
   /** The marker of a transaction's end. */
   readonly isControl: boolean;
+  /** Of who led the partition then. */
+  readonly leaderEpoch: number;
 }
 
 export type NewRecord = Pick<StoredRecord, 'key' | 'value' | 'headers'> & {
@@ -41,6 +43,8 @@ export class SimulatedLog {
   readonly all: StoredRecord[] = [];
   #kept: StoredRecord[] = [];
   #low = 0;
+  /** First offsets of leaders. */
+  #epochs = [{ epoch: 0, from: 0 }];
   /** First offset of each transaction that has no marker here yet. */
   readonly #open = new Map<BrokerTransaction, number>();
   /** When compaction may remove a tombstone or marker, by offset: set when it first came upon it. */
@@ -76,6 +80,22 @@ export class SimulatedLog {
   /** Offset below which readers of committed records may read. */
   lastStableOffset(): number {
     return this.#open.size === 0 ? this.all.length : Math.min(...this.#open.values());
+  }
+
+  /** @param end where what it has ends: a leader that was not in sync lacks the last records, for good */
+  newLeader(end = this.all.length): void {
+    const epoch = this.#leader().epoch + 1;
+    this.#epochs = [...this.#epochs.filter(({ from }) => from < end), { epoch, from: end }];
+    this.all.splice(end);
+    this.#kept = this.#kept.filter(({ offset }) => offset < end);
+    for (const [transaction, first] of this.#open) if (first >= end) this.#open.delete(transaction);
+    this.#announce();
+  }
+
+  /** @returns the offset after the last record of the epoch, or of the last one before it; -1: there is none that late */
+  epochEnd(epoch: number): number {
+    if (epoch === this.#leader().epoch) return this.all.length;
+    return this.#epochs.find((next) => next.epoch > epoch)?.from ?? -1;
   }
 
   isInRange(offset: number): boolean {
@@ -144,10 +164,14 @@ export class SimulatedLog {
     for (const { wake } of this.#waiting.splice(0)) wake();
   }
 
-  #write(record: Omit<StoredRecord, 'offset' | 'writtenMs'>, writtenMs: number): void {
-    const stored = { ...record, offset: this.all.length, writtenMs };
+  #write(record: Omit<StoredRecord, 'offset' | 'writtenMs' | 'leaderEpoch'>, writtenMs: number): void {
+    const stored = { ...record, offset: this.all.length, writtenMs, leaderEpoch: this.#leader().epoch };
     this.all.push(stored);
     this.#kept.push(stored);
+  }
+
+  #leader(): { epoch: number; from: number } {
+    return this.#epochs.at(-1) ?? { epoch: 0, from: 0 };
   }
 
   #indexFrom(offset: number): number {

@@ -1,5 +1,6 @@
 /**
- * Collects questions, each about one topic. Those asked in the same turn of the event loop go to the brokers as one request.
+ * Collects questions, each about one topic or a partition of it. Those asked in the same turn of the event loop go to the brokers
+ * as one request.
  *
  *   asked -> sent, once all of this turn have been asked -> answered
  *                                                        -> refused: each is sent alone, because one topic that is gone or

@@ -33,8 +33,15 @@ export interface FetchedBatch {
   readonly fetchedOffset: bigint;
   /** Last offset that the batch covers, control records included. */
   readonly lastOffset: bigint;
+  /** Leader epoch of the record at `lastOffset`; -1: it has none. */
+  readonly leaderEpoch: number;
   readonly highWatermark: bigint;
 }
+
+/** Records that readers never get. */
+export type FilteredRecords = Pick<FetchedBatch, 'topic' | 'lane' | 'lastOffset' | 'leaderEpoch'> & {
+  readonly firstOffset: bigint;
+};
 
 /** Next offset to read in a lane's partition. */
 export interface GroupOffset {
@@ -51,7 +58,7 @@ export interface MemberHandlers {
   assigned(lanes: readonly number[], isNewMember: boolean): void;
   batch(batch: FetchedBatch): BatchReply;
   /** A fetch with nothing but aborted or control records moved the position past them. */
-  filtered(topic: string, lane: number, firstOffset: bigint, lastOffset: bigint): void;
+  filtered(filtered: FilteredRecords): void;
   /** kafkajs restarts by itself; reported to explain why nothing proceeds. */
   restarted(error: Error): void;
   /** kafkajs gave up: the process must exit and be restarted. */
@@ -168,7 +175,13 @@ export class GroupMember {
       // firstOffset is null if compaction removed the requested records.
       const firstOffset = (payload.firstOffset as string | null) ?? payload.lastOffset;
       this.#guard('filtered', () =>
-        handlers.filtered(payload.topic, payload.partition, BigInt(firstOffset), BigInt(payload.lastOffset)),
+        handlers.filtered({
+          topic: payload.topic,
+          lane: payload.partition,
+          firstOffset: BigInt(firstOffset),
+          lastOffset: BigInt(payload.lastOffset),
+          leaderEpoch: payload.leaderEpoch,
+        }),
       );
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
@@ -284,6 +297,7 @@ export class GroupMember {
         // kafkajs sets it, but its types lack it.
         fetchedOffset: BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset),
         lastOffset: BigInt(batch.lastOffset()),
+        leaderEpoch: batch.leaderEpoch(),
         highWatermark: BigInt(batch.highWatermark),
       });
     });

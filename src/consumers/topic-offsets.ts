@@ -23,7 +23,13 @@ export interface InputBounds {
   readonly topicId: string | null;
 }
 
-/** The same, with the group's offset. */
+/** Compared with where an input is read. */
+export interface BoundsWithEpoch extends InputBounds {
+  /** Offset after the last record of the leader epoch that was asked about; -1: it is not known; null: none was asked about. */
+  readonly epochEnd: bigint | null;
+}
+
+/** Bounds, with the group's offset. */
 export interface TopicStart extends InputBounds {
   readonly committedOffset: bigint | null;
 }
@@ -69,6 +75,7 @@ export class TopicOffsets {
   readonly #askWritten = new BatchedQuestions((topics) =>
     this.#offsetsOf({ topics, isolationLevel: READ_UNCOMMITTED }),
   );
+  readonly #askEpochEnds = new BatchedQuestions((epochs) => this.#epochEndsOf(epochs));
   readonly #askIds = new BatchedQuestions((topics) => this.#idsOf(topics));
   readonly #askCommitted = new BatchedQuestions((topics) => this.#committedOf(topics));
   readonly #ends: Answers<Map<number, PartitionOffsets>> = new Map();
@@ -133,12 +140,29 @@ export class TopicOffsets {
    * First and next offset of each partition, and the topic's id. Never from the cache: readers' positions are compared with
    * it, and an older answer would make the topic look truncated. So would the end for read_committed readers: a process that has
    * just committed is past its own transaction before the coordinator has marked it.
+   * @param epochs leader epochs to ask about, by partition
    */
-  async bounds(topic: string): Promise<Map<number, InputBounds>> {
-    const [bounds, topicId] = await Promise.all([this.#askBounds.ask(topic), this.#topicId(topic)]);
+  async bounds(topic: string, epochs: ReadonlyMap<number, number>): Promise<Map<number, BoundsWithEpoch>> {
+    const [bounds, topicId, epochEnds] = await Promise.all([
+      this.#askBounds.ask(topic),
+      this.#topicId(topic),
+      Promise.all([...epochs].map(async ([lane, epoch]) => [lane, await this.epochEnd(topic, lane, epoch)] as const)),
+    ]);
+    const ends = new Map(epochEnds);
     return new Map(
-      [...bounds].map(([partition, { high, low }]) => [partition, { lowOffset: low, highOffset: high, topicId }]),
+      [...bounds].map(([lane, { high, low }]) => [
+        lane,
+        { lowOffset: low, highOffset: high, topicId, epochEnd: ends.get(lane) ?? null },
+      ]),
     );
+  }
+
+  /**
+   * Offset after the last record of a leader epoch, or of the last one before it; -1: the topic has none that late. Ask about one
+   * epoch of a partition at a time.
+   */
+  epochEnd(topic: string, lane: number, epoch: number): Promise<bigint> {
+    return this.#askEpochEnds.ask(epochName(topic, lane, epoch));
   }
 
   /** The group's next offset, by partition; partitions without one are left out. */
@@ -165,6 +189,18 @@ export class TopicOffsets {
 
   async #offsetsOf(question: OffsetsQuestion): Promise<Map<string, Map<number, bigint>>> {
     return byTopic(await this.#ask((admin) => admin.fetchOffsetsOfTopics(question)));
+  }
+
+  async #epochEndsOf(names: readonly string[]): Promise<Map<string, bigint>> {
+    const asked = names.map((name) => ({ name, ...epochOf(name) }));
+    const topics = [...Map.groupBy(asked, ({ topic }) => topic)].map(([topic, partitions]) => ({ topic, partitions }));
+    const ends = byTopic(await this.#ask((admin) => admin.fetchEndsOfLeaderEpochs(topics)));
+    return new Map(
+      asked.flatMap(({ name, partition, topic }) => {
+        const end = ends.get(topic)?.get(partition);
+        return end === undefined ? [] : [[name, end] as const];
+      }),
+    );
   }
 
   async #committedOf(topics: readonly string[]): Promise<Map<string, Map<number, bigint>>> {
@@ -213,6 +249,16 @@ export class TopicOffsets {
     answers.set(name, { askedMs: nowMs, answer });
     return answer;
   }
+}
+
+/** No topic's name has a slash. */
+function epochName(topic: string, lane: number, epoch: number): string {
+  return `${topic}/${lane}/${epoch}`;
+}
+
+function epochOf(name: string): { topic: string; partition: number; leaderEpoch: number } {
+  const [topic = '', partition, leaderEpoch] = name.split('/');
+  return { topic, partition: Number(partition), leaderEpoch: Number(leaderEpoch) };
 }
 
 function byTopic(

@@ -1,8 +1,9 @@
 /**
- * Detects a change of an input behind a lane's back: the topic was recreated, ends before the lane's position, or begins after it.
+ * Detects a change of an input behind a lane's back: the topic was recreated, was truncated before the lane's position, or begins after it.
  * If the lane continued, it would silently drop commands, because it skips messages below its position as redeliveries. Pure.
  */
-import type { InputBounds } from '../consumers/topic-offsets.ts';
+import type { BoundsWithEpoch } from '../consumers/topic-offsets.ts';
+import type { EpochSpan } from '../ledger/ledger-records.ts';
 
 /** Where a lane stands in one input. */
 export interface InputPlace {
@@ -13,11 +14,13 @@ export interface InputPlace {
   /** Next offset to be read: before the broker was asked, and after it answered. */
   readonly offsetBefore: bigint;
   readonly offsetAfter: bigint;
+  /** What was read of the leader epoch that the broker was asked about. */
+  readonly span: EpochSpan | undefined;
 }
 
 export interface ForcedJump {
   readonly topic: string;
-  readonly kind: 'made-again' | 'ends-before' | 'begins-after';
+  readonly kind: 'made-again' | 'truncated' | 'begins-after';
   /** What happened, what may be lost, and what to do. */
   readonly reason: string;
 }
@@ -30,8 +33,8 @@ export const JUMP_PATIENCE_MS = 15_000;
 
 const RUNBOOK = 'See the runbook PaymentsLaneStopped';
 
-export function forcedJumpOf(place: InputPlace, seen: InputBounds): ForcedJump | null {
-  const { boundId, lane, offsetAfter, offsetBefore, topic } = place;
+export function forcedJumpOf(place: InputPlace, seen: BoundsWithEpoch): ForcedJump | null {
+  const { boundId, lane, offsetAfter, offsetBefore, span, topic } = place;
   const where = `${topic}, partition ${lane}`;
   if (boundId !== undefined && seen.topicId !== null && seen.topicId !== boundId) {
     return {
@@ -42,12 +45,14 @@ export function forcedJumpOf(place: InputPlace, seen: InputBounds): ForcedJump |
         `previous topic that were not admitted, from offset ${offsetBefore} on, are lost. ${RUNBOOK}`,
     };
   }
-  if (seen.highOffset < offsetBefore) {
+  const difference =
+    seen.highOffset < offsetBefore ? `the topic ends at ${seen.highOffset}` : epochDifference(span, seen.epochEnd);
+  if (difference !== null) {
     return {
       topic,
-      kind: 'ends-before',
+      kind: 'truncated',
       reason:
-        `${where}: the lane has read up to ${offsetBefore}, but the topic ends at ${seen.highOffset}: it was truncated, or restored ` +
+        `${where}: the lane has read up to ${offsetBefore}, but ${difference}: it was truncated, or restored ` +
         `from an older copy. The lane would skip messages published below ${offsetBefore} as redeliveries. ${RUNBOOK}`,
     };
   }
@@ -59,4 +64,12 @@ export function forcedJumpOf(place: InputPlace, seen: InputBounds): ForcedJump |
     };
   }
   return null;
+}
+
+/** A topic that has grown beyond the position again shows by its leader epochs that it lost what was before. */
+function epochDifference(span: EpochSpan | undefined, epochEnd: bigint | null): string | null {
+  if (span === undefined || epochEnd === null || epochEnd >= span.end) return null;
+  // An epoch after all that it has: it is -1.
+  if (epochEnd < 0n) return `the topic knows nothing of its leader epoch ${span.epoch}`;
+  return `the topic has this only up to ${epochEnd}, and then records of another leader`;
 }

@@ -55,7 +55,7 @@ export function startPositions(
  * @returns a jump that lasts; null: there is none
  */
 export async function lastingJump(
-  { clock, lane }: Pick<LaneParts, 'clock' | 'lane'>,
+  parts: Pick<LaneParts, 'clock' | 'lane' | 'offsets'>,
   {
     isWanted,
     recorded,
@@ -68,12 +68,13 @@ export async function lastingJump(
     isWanted: () => boolean;
   },
 ): Promise<ForcedJump | null> {
-  let jump = jumpOf(lane, starts, recorded);
+  const { clock } = parts;
+  let jump = await jumpOf(parts, starts, recorded);
   let askedForMs = 0;
   while (jump !== null && jump.kind !== 'begins-after' && isWanted() && askedForMs < JUMP_PATIENCE_MS) {
     const askedMs = clock.monotonicMs();
     // No pause before this: the former owner may have read on after `starts`, so there may be no jump at all.
-    const next = jumpOf(lane, await startsNow(), recorded);
+    const next = await jumpOf(parts, await startsNow(), recorded);
     if (next !== null) await sleep(ASK_AGAIN_MS);
     // Leaders move one after another, so each topic gets the full JUMP_PATIENCE_MS.
     if (next?.topic !== jump.topic) askedForMs = 0;
@@ -84,13 +85,19 @@ export async function lastingJump(
   return jump;
 }
 
-function jumpOf(lane: number, starts: Starts, recorded: PositionRecord | undefined): ForcedJump | null {
-  for (const [topic, start] of starts) {
+async function jumpOf(
+  { lane, offsets }: Pick<LaneParts, 'lane' | 'offsets'>,
+  starts: Starts,
+  recorded: PositionRecord | undefined,
+): Promise<ForcedJump | null> {
+  const jumps = [...starts].map(async ([topic, start]) => {
     const offset = recorded?.next[topic];
-    if (offset === undefined) continue;
-    const place = { topic, lane, boundId: recorded?.topicIds[topic] };
-    const jump = forcedJumpOf({ ...place, offsetBefore: offset, offsetAfter: offset }, start);
-    if (jump !== null) return jump;
-  }
-  return null;
+    if (offset === undefined) return null;
+    // Those after the first are compared while the lane is open.
+    const span = recorded?.epochs[topic]?.[0];
+    const place = { topic, lane, boundId: recorded?.topicIds[topic], span, offsetBefore: offset, offsetAfter: offset };
+    const epochEnd = span === undefined ? null : await offsets.epochEnd(topic, lane, span.epoch);
+    return forcedJumpOf(place, { ...start, epochEnd });
+  });
+  return (await Promise.all(jumps)).find((jump) => jump !== null) ?? null;
 }

@@ -9,23 +9,38 @@
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
 import { errorText } from '../consumers/message-failures.ts';
-import type { InputBounds } from '../consumers/topic-offsets.ts';
+import type { BoundsWithEpoch } from '../consumers/topic-offsets.ts';
 import { Repeats } from 'payment-processor-contract/repeats';
+import type { EpochSpan } from '../ledger/ledger-records.ts';
 import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
+
+/** Where a topic is read. */
+export interface Reading {
+  /** Read next, and the topic id that the offset belongs to. */
+  readonly offset: bigint;
+  readonly boundId: string | undefined;
+  /** What the broker must still have of a leader epoch; absent: unknown, so only offsets are compared. */
+  readonly span?: EpochSpan | undefined;
+}
 
 /** Reads one partition of some topics: a lane reads its inputs, the ledger's reader the lane's part of the ledger. */
 export interface WatchedReader {
   readonly lane: number;
-  /** Its offset, and the topic id that the offset belongs to; null: it does not read the topic now. */
-  readonly reading: (topic: string) => { offset: bigint; boundId: string | undefined } | null;
+  /** Null: it does not read the topic now. */
+  readonly reading: (topic: string) => Reading | null;
+  /** The broker still has it. */
+  readonly epochHeld?: (topic: string, span: EpochSpan) => void;
   readonly stop: (reason: string) => void;
 }
 
 export interface InputWatchParts {
   readonly topics: readonly string[];
   readonly readers: readonly WatchedReader[];
-  /** By lane. */
-  readonly boundsOf: (topic: string) => Promise<ReadonlyMap<number, InputBounds>>;
+  /** By lane. @param epochs by lane */
+  readonly boundsOf: (
+    topic: string,
+    epochs: ReadonlyMap<number, number>,
+  ) => Promise<ReadonlyMap<number, BoundsWithEpoch>>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -73,17 +88,25 @@ export class InputWatch {
       const askedMs = clock.monotonicMs();
       const before = readers.map(({ reading }) => reading(topic));
       if (before.every((reading) => reading === null)) return;
-      const bounds = await boundsOf(topic).catch((error: unknown) => {
+      const epochs = readers.flatMap(({ lane }, index) => {
+        const epoch = before[index]?.span?.epoch;
+        return epoch === undefined ? [] : [[lane, epoch] as const];
+      });
+      const bounds = await boundsOf(topic, new Map(epochs)).catch((error: unknown) => {
         this.#notCompared(topic, error);
         return null;
       });
       if (bounds === null || this.#isStopped || clock.monotonicMs() - askedMs > LOOK_GAP_MS_MAX) return;
-      readers.forEach(({ lane, reading, stop }, index) => {
+      readers.forEach(({ epochHeld, lane, reading, stop }, index) => {
         const [began, now, seen] = [before[index], reading(topic), bounds.get(lane)];
         if (began === undefined || began === null || now === null || seen === undefined) return;
         const offsets = { offsetBefore: began.offset, offsetAfter: now.offset };
-        const jump = forcedJumpOf({ topic, lane, boundId: now.boundId, ...offsets }, seen);
-        if (jump === null) return;
+        const { span } = began;
+        const jump = forcedJumpOf({ topic, lane, boundId: now.boundId, ...offsets, span }, seen);
+        if (jump === null) {
+          if (span !== undefined && seen.epochEnd !== null) epochHeld?.(topic, span);
+          return;
+        }
         const name = `${lane}/${topic}`;
         const earlier = this.#found.get(name);
         const sinceMs = earlier?.kind === jump.kind ? earlier.sinceMs : clock.monotonicMs();

@@ -5,16 +5,18 @@
 import { readMessage, type Intake, type CommandPlace } from '../consumers/command-intake.ts';
 import { readDecision, type DecisionIntake } from '../consumers/decision-intake.ts';
 import { readHold, type HoldIntake } from '../consumers/hold-intake.ts';
-import type { BatchReply, FetchedBatch } from '../consumers/group-member.ts';
+import type { BatchReply, FetchedBatch, FilteredRecords } from '../consumers/group-member.ts';
 import { Inbox, type Unavailable } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import type { Place } from '../consumers/message-origin.ts';
 import type { TopicStart } from '../consumers/topic-offsets.ts';
-import type { PositionRecord } from '../ledger/ledger-records.ts';
+import type { EpochSpan, PositionRecord } from '../ledger/ledger-records.ts';
 import type { AdmissionCause } from './admission.ts';
 import type { CarefulReading } from './careful-reading.ts';
+import { EpochTrails } from './epoch-trails.ts';
 import type { HoldStop } from './holds.ts';
 import { lastingJump, startPositions } from './input-positions.ts';
+import type { Reading } from './input-watch.ts';
 import { ObservationReader, type ObservationItem } from './observations.ts';
 import { LaneStoppedError, type InputName, type InputStatus } from './lane-status.ts';
 import { LateWake } from './late-wake.ts';
@@ -53,6 +55,7 @@ export class Inputs {
   #positions = new Map<string, bigint>();
   /** Topic ids that the positions belong to. */
   #topicIds: Readonly<Record<string, string>> = {};
+  readonly #epochs = new EpochTrails();
   /** Whether the ledger has these ids too. */
   #isBound = true;
   /** Since when an input has been ahead of the ledger's position, on the monotonic clock; null: none is. */
@@ -125,6 +128,7 @@ export class Inputs {
     const jump = await lastingJump(this.#parts, { starts, startsNow: () => this.starts(), recorded, isWanted });
     if (jump !== null) throw new LaneStoppedError(jump.reason);
     this.#bind(starts, recorded);
+    this.#epochs.open(recorded?.epochs ?? {});
     return positions;
   }
 
@@ -143,10 +147,19 @@ export class Inputs {
     return this.#topicIds;
   }
 
+  /** @param positions of the ledger's next record */
+  epochs(positions: ReadonlyMap<string, bigint>): PositionRecord['epochs'] {
+    return this.#epochs.upTo(positions);
+  }
+
+  epochHeld(topic: string, span: EpochSpan): void {
+    this.#epochs.held(topic, span);
+  }
+
   /** Where the topic is read next; null: not at all. */
-  reading(topic: string): { offset: bigint; boundId: string | undefined } | null {
+  reading(topic: string): Reading | null {
     const offset = this.#inboxOf(topic)?.expected() ?? null;
-    return offset === null ? null : { offset, boundId: this.#topicIds[topic] };
+    return offset === null ? null : { offset, boundId: this.#topicIds[topic], span: this.#epochs.first(topic) };
   }
 
   /** @param careful null: messages are read as they come */
@@ -167,11 +180,29 @@ export class Inputs {
   }
 
   offer(batch: FetchedBatch): BatchReply {
-    return this.#inboxOf(batch.topic)?.offer(batch) ?? 'not-now';
+    const inbox = this.#inboxOf(batch.topic);
+    if (inbox === undefined) return 'not-now';
+    const before = inbox.expected();
+    const reply = inbox.offer(batch);
+    this.#noteEpoch(batch, before, inbox.expected());
+    return reply;
   }
 
-  passFiltered(topic: string, firstOffset: bigint, lastOffset: bigint): void {
-    this.#inboxOf(topic)?.passFiltered(firstOffset, lastOffset);
+  passFiltered(filtered: FilteredRecords): void {
+    const inbox = this.#inboxOf(filtered.topic);
+    if (inbox === undefined) return;
+    const before = inbox.expected();
+    inbox.passFiltered(filtered.firstOffset, filtered.lastOffset);
+    this.#noteEpoch(filtered, before, inbox.expected());
+  }
+
+  /** Of a fetch that brought its input from one offset to the next. */
+  #noteEpoch(
+    { leaderEpoch, topic }: FilteredRecords | FetchedBatch,
+    before: bigint | null,
+    after: bigint | null,
+  ): void {
+    if (before !== null && after !== null && after > before) this.#epochs.read(topic, leaderEpoch, after);
   }
 
   /**

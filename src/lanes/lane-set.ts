@@ -136,7 +136,7 @@ export class LaneSet {
       handlers: {
         assigned: (lanes, isNewMember) => this.#assign(lanes, isNewMember),
         batch: (batch) => this.#lanes[batch.lane]?.offer(batch) ?? 'not-now',
-        filtered: (topic, lane, firstOffset, lastOffset) => this.#lanes[lane]?.filtered(topic, firstOffset, lastOffset),
+        filtered: (filtered) => this.#lanes[filtered.lane]?.filtered(filtered),
         restarted: (error) => options.steps.failed(error),
         crashed: onFatal,
       },
@@ -187,10 +187,15 @@ export class LaneSet {
     this.#watch = new InputWatch({
       topics: [...inputTopics, topics.ledger],
       readers: this.#lanes.flatMap((lane, number) => [
-        { lane: number, reading: (topic) => lane.reading(topic), stop: (reason) => void lane.stopInOrder(reason) },
+        {
+          lane: number,
+          reading: (topic) => lane.reading(topic),
+          epochHeld: (topic, span) => lane.epochHeld(topic, span),
+          stop: (reason) => void lane.stopInOrder(reason),
+        },
         { lane: number, reading: (topic) => this.#ledger.reading(topic, number), stop: ledgerJumped },
       ]),
-      boundsOf: (topic) => this.#offsets.bounds(topic),
+      boundsOf: (topic, epochs) => this.#offsets.bounds(topic, epochs),
       clock,
       log,
     });

@@ -14,14 +14,15 @@
  * fence each other in turn. The lane owns its inputs and the resources of its state. Leaving a state disposes of resources
  * that the next state does not take over.
  */
-import type { BatchReply, FetchedBatch, GroupOffset } from '../consumers/group-member.ts';
+import type { BatchReply, FetchedBatch, FilteredRecords, GroupOffset } from '../consumers/group-member.ts';
 import { errorText } from '../consumers/message-failures.ts';
 import { sleep } from '../consumers/signal.ts';
-import { decodePosition, decodeSuspect, SUSPECT_KEY, type Suspect } from '../ledger/ledger-records.ts';
+import { decodePosition, decodeSuspect, SUSPECT_KEY, type EpochSpan, type Suspect } from '../ledger/ledger-records.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { CarefulReading } from './careful-reading.ts';
 import { CommitReports } from './commit-reports.ts';
+import type { Reading } from './input-watch.ts';
 import { Inputs } from './inputs.ts';
 import { LaneStoppedError, NOT_OPEN, type LaneStage, type LaneStatus } from './lane-status.ts';
 import { LaneWriter } from './lane-writer.ts';
@@ -128,9 +129,14 @@ export class Lane {
     }
   }
 
-  /** Where an open lane reads the topic next, and the topic id that the offset belongs to. */
-  reading(topic: string): ReturnType<Inputs['reading']> {
+  /** Where an open lane reads the topic next. */
+  reading(topic: string): Reading | null {
     return this.#state.stage === 'open' ? this.#inputs.reading(topic) : null;
+  }
+
+  /** The broker still has what was read of the leader epoch. */
+  epochHeld(topic: string, span: EpochSpan): void {
+    if (this.#state.stage === 'open') this.#inputs.epochHeld(topic, span);
   }
 
   /** The inputs' positions in the ledger, for a lane that is open or was last released. */
@@ -151,8 +157,8 @@ export class Lane {
     return this.#state.stage === 'open' ? this.#inputs.offer(batch) : 'not-now';
   }
 
-  filtered(topic: string, firstOffset: bigint, lastOffset: bigint): void {
-    this.#inputs.passFiltered(topic, firstOffset, lastOffset);
+  filtered(filtered: FilteredRecords): void {
+    this.#inputs.passFiltered(filtered);
   }
 
   /** The index shows the lane's ledger up to the commit that ends with this position. */

@@ -166,7 +166,8 @@ export class OpenLane implements LaneFiller {
     this.#soleMessage = transaction.soleMessage();
     this.#nextPositions = this.#inputs.next(transaction.positions());
     this.#commitReports.handOver(token, transaction);
-    return transaction.toCommit({ token, topicIds: this.#inputs.topicIds() }, this.#nextPositions);
+    const bound = { topicIds: this.#inputs.topicIds(), epochs: this.#inputs.epochs(this.#nextPositions) };
+    return transaction.toCommit({ token, ...bound }, this.#nextPositions);
   }
 
   committed(own: OwnCommit | null): void {

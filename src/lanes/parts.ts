@@ -36,7 +36,7 @@ export interface LaneParts extends LaneSettings {
   readonly groupId: string;
   readonly committer: Pick<Committer, 'disown' | 'fence' | 'fenced' | 'loop'>;
   readonly member: Pick<GroupMember, 'seek' | 'resume' | 'isConfirmedSinceMs'>;
-  readonly offsets: Pick<TopicOffsets, 'startOf' | 'written' | 'highWatermarks'>;
+  readonly offsets: Pick<TopicOffsets, 'startOf' | 'epochEnd' | 'written' | 'highWatermarks'>;
   /** Whether the process is a member of the group, as Kafka knows it. */
   readonly isMember: (processId: string) => Promise<boolean>;
   /** Id of the topic that the index was built from; null: the brokers have no topic ids. */

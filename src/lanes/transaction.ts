@@ -183,7 +183,10 @@ export class LaneTransaction {
    * Everything to write. The position record comes last: a reader that has it has the whole commit.
    * @param next offsets of all input topics after this transaction
    */
-  toCommit(owner: Pick<PositionRecord, 'token' | 'topicIds'>, next: ReadonlyMap<string, bigint>): LaneCommit {
+  toCommit(
+    owner: Pick<PositionRecord, 'token' | 'topicIds' | 'epochs'>,
+    next: ReadonlyMap<string, bigint>,
+  ): LaneCommit {
     const { commit, lane } = this.#options;
     const position = encodePosition({ ...owner, commit, next: Object.fromEntries(next) });
     const records = [

@@ -7,7 +7,7 @@
  *   !owner          who took the lane last, and when; its token marks the end of a restore
  *   !claim:<id>     a transactional id that may write to the lane, until its owner withdraws the claim or notes that the id is
  *                   fenced, or another owner has fenced it
- *   !position       the next offset of each input topic, the topics' ids, and the number of the owner's commit
+ *   !position       the next offset of each input topic, the topics' ids and leader epochs, and the number of the owner's commit
  *   !hold           the operators' holds (holds.ts)
  *   !suspect        the message that the owner reads alone, because the lane keeps being lost; or none
  *   !poll           the progress of the status poller (src/status); only in lane 0
@@ -52,6 +52,13 @@ export interface Suspect {
   readonly tries: number;
 }
 
+/** Records of one leader of a topic's partition. */
+export interface EpochSpan {
+  readonly epoch: number;
+  /** Offset up to which they were read, and what is before them. */
+  readonly end: bigint;
+}
+
 export interface PositionRecord {
   /** Token of the owner that wrote it. */
   readonly token: string;
@@ -63,6 +70,11 @@ export interface PositionRecord {
    * Ids of these topics, and of the ledger itself, by topic: a recreated topic has another id. Empty if the brokers have no ids.
    */
   readonly topicIds: Readonly<Record<string, string>>;
+  /**
+   * Leader epochs of the records before the positions, by topic, in the order in which they were read: the last one, and before it
+   * those that the broker was not asked about since. Empty for a topic without records.
+   */
+  readonly epochs: Readonly<Record<string, readonly EpochSpan[]>>;
 }
 
 const owners = new InternalRecord<OwnerRecord>('LaneOwner');

@@ -32,7 +32,7 @@ function inboxAt(offset: bigint): {
   const offer = (value: string): void => {
     const at = inbox.expected() ?? 0n;
     const message = { key: null, value: Buffer.from(value), offset: String(at), timestamp: '0', headers: {} };
-    const range = { fetchedOffset: at, lastOffset: at, highWatermark: at + 1n };
+    const range = { fetchedOffset: at, lastOffset: at, leaderEpoch: 0, highWatermark: at + 1n };
     inbox.offer({ topic: 'topic', lane: 0, messages: [message as unknown as KafkaMessage], ...range });
   };
   return { inbox, asked, offer, wakes: () => wakes };

@@ -85,7 +85,7 @@ test('no turn of the event loop fills transactions for longer than its share, an
   for (const lane of lanes) {
     lane.open(new Map([[topic, 0n]]), null);
     const end = BigInt(MESSAGES);
-    const batch = { messages: backlog(), fetchedOffset: 0n, lastOffset: end - 1n, highWatermark: end };
+    const batch = { messages: backlog(), fetchedOffset: 0n, lastOffset: end - 1n, leaderEpoch: 0, highWatermark: end };
     lane.offer({ topic, lane: 0, ...batch });
   }
   await clock.nextTurn();

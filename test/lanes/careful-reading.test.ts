@@ -65,7 +65,7 @@ test('a message that waits for the registry gives its turn away as often as it i
   inputs.open(new Map([topics.operatorDecisions, transfers].map((topic) => [topic, 0n])), careful);
   const offer = (topic: string, headers: object): void => {
     const message = { key: Buffer.from('id'), value: Buffer.from('{}'), offset: '0', timestamp: '0', headers };
-    const range = { fetchedOffset: 0n, lastOffset: 0n, highWatermark: 1n };
+    const range = { fetchedOffset: 0n, lastOffset: 0n, leaderEpoch: 0, highWatermark: 1n };
     inputs.offer({ topic, lane: 0, messages: [message as unknown as KafkaMessage], ...range });
   };
   const handler = { name: 'any', handle: () => null, setAside: silence };

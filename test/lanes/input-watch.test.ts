@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
-import { type InputBounds, TopicOffsets } from '../../src/consumers/topic-offsets.ts';
+import { type BoundsWithEpoch, TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { InputWatch } from '../../src/lanes/input-watch.ts';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
@@ -10,9 +10,9 @@ import { plainKafkaSettings } from '../support/kafka-settings.ts';
 
 const TOPIC = 'commands';
 const LOOK_MS = 5_000;
-const SOUND: InputBounds = { lowOffset: 10n, highOffset: 60n, topicId: 'first' };
+const SOUND: BoundsWithEpoch = { lowOffset: 10n, highOffset: 60n, topicId: 'first', epochEnd: null };
 
-let bounds: InputBounds | Error;
+let bounds: BoundsWithEpoch | Error;
 let offset: bigint;
 let stopped: string[];
 let warned: number;
@@ -23,12 +23,16 @@ beforeEach(() => {
   watch = new InputWatch({
     topics: [TOPIC],
     readers: [
-      { lane: 0, reading: () => ({ offset, boundId: 'first' }), stop: (reason) => void stopped.push(reason) },
+      {
+        lane: 0,
+        reading: () => ({ offset, boundId: 'first', span: { epoch: 7, end: 50n } }),
+        stop: (reason) => void stopped.push(reason),
+      },
       { lane: 1, reading: () => null, stop: (reason) => void stopped.push(reason) },
     ],
     boundsOf: async () => {
       if (bounds instanceof Error) throw bounds;
-      return new Map([0, 1].map((lane) => [lane, bounds as InputBounds]));
+      return new Map([0, 1].map((lane) => [lane, bounds as BoundsWithEpoch]));
     },
     clock: { nowMs: () => Date.now(), monotonicMs: () => Date.now() },
     log: { warn: () => void (warned += 1) } as never,
@@ -54,6 +58,8 @@ test.each([
     /deleted and recreated \(its id was first, now it is second\)/,
   ],
   ['an end before the lane', { highOffset: 40n }, /read up to 50, but the topic ends at 40/],
+  ['another leader before the lane', { epochEnd: 40n }, /read up to 50, but the topic has this only up to 40/],
+  ['a leader epoch that is unknown', { epochEnd: -1n }, /but the topic knows nothing of its leader epoch 7/],
 ])('%s stops it once it has lasted, and not while it may pass', async (_what, change, reason) => {
   bounds = { ...SOUND, ...change };
   await looks(3);
@@ -106,7 +112,7 @@ test('what readers are held against is asked anew: an answer of a moment ago wou
   await producer.connect();
   expect((await offsets.ends(topic)).get(0)?.high).toBe(0n);
   await producer.send({ topic, messages: [{ value: 'x' }] });
-  expect((await offsets.bounds(topic)).get(0)?.highOffset).toBe(1n);
+  expect((await offsets.bounds(topic, new Map())).get(0)?.highOffset).toBe(1n);
   await Promise.all([producer.disconnect(), offsets.stop()]);
 });
 
@@ -123,7 +129,7 @@ test('a transaction that is not ended yet hides no end: its writer may have comm
   const options = { groupId: topic, clientId: topic, clock: systemClock, log: () => undefined };
   const offsets = new TopicOffsets(settings, options);
   expect((await offsets.ends(topic)).get(0)?.high).toBe(0n);
-  expect((await offsets.bounds(topic)).get(0)?.highOffset).toBe(1n);
+  expect((await offsets.bounds(topic, new Map())).get(0)?.highOffset).toBe(1n);
   // Its group's coordinator may have to be made first.
   const start = async (): Promise<bigint> => (await offsets.startOf(topic, 0)).highOffset;
   await expect.poll(start, { timeout: 10_000 }).toBe(1n);

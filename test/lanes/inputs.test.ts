@@ -26,7 +26,7 @@ test('observations wait for something else that their lane commits, and not for 
   } as unknown as InputHandlers;
   const observe = async (offset: bigint): Promise<void> => {
     const message = { key: Buffer.from('id'), value: Buffer.from('{}'), offset: String(offset), timestamp: '0' };
-    const batch = { fetchedOffset: offset, lastOffset: offset, highWatermark: offset + 1n };
+    const batch = { fetchedOffset: offset, lastOffset: offset, leaderEpoch: 0, highWatermark: offset + 1n };
     inputs.offer({ topic: topics.observations, lane: 0, messages: [message as KafkaMessage], ...batch });
     await vi.advanceTimersByTimeAsync(0);
   };
@@ -70,7 +70,7 @@ test('observations take half of the time, and leave commands the other', () => {
       const headers = { 'content-type': 'application/json' };
       return { key: Buffer.from('id'), value: Buffer.from('{}'), offset: String(offset), timestamp: '0', headers };
     });
-    const range = { fetchedOffset: 0n, lastOffset: 8n, highWatermark: 9n };
+    const range = { fetchedOffset: 0n, lastOffset: 8n, leaderEpoch: 0, highWatermark: 9n };
     inputs.offer({ topic, lane: 0, messages: messages as unknown as KafkaMessage[], ...range });
   }
   const taken = { observations: 0, commands: 0 };
@@ -106,7 +106,7 @@ test('an input with nothing to take leaves its turn to the next: where time is s
   for (const topic of filled) {
     const headers = { 'content-type': 'application/json' };
     const message = { key: Buffer.from('id'), value: Buffer.from('{}'), offset: '0', timestamp: '0', headers };
-    const range = { fetchedOffset: 0n, lastOffset: 0n, highWatermark: 1n };
+    const range = { fetchedOffset: 0n, lastOffset: 0n, leaderEpoch: 0, highWatermark: 1n };
     inputs.offer({ topic, lane: 0, messages: [message as unknown as KafkaMessage], ...range });
   }
   const handler = { name: 'any', handle: () => null, setAside: silence };

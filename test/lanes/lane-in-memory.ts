@@ -52,7 +52,7 @@ export function offer(inputs: Inputs, type: CommandType, { fieldsJson, key }: Pi
     ...{ key: Buffer.from(key), value: Buffer.from(fieldsJson ?? ''), offset: '0', timestamp: '0', attributes: 0 },
     headers: { 'content-type': 'application/json' },
   } satisfies KafkaMessage;
-  const offsets = { fetchedOffset: 0n, lastOffset: 0n, highWatermark: 1n };
+  const offsets = { fetchedOffset: 0n, lastOffset: 0n, leaderEpoch: 0, highWatermark: 1n };
   inputs.offer({ topic: topics.commands[type], lane: 0, messages: [message], ...offsets });
 }
 

@@ -75,7 +75,7 @@ function gathered(retention: Retention): LaneTransaction {
   return transaction;
 }
 function tombstonesIn(transaction: LaneTransaction): string[] {
-  const { records } = transaction.toCommit({ token: 'token', topicIds: {} }, new Map());
+  const { records } = transaction.toCommit({ token: 'token', topicIds: {}, epochs: {} }, new Map());
   return records.filter(({ value }) => value === null).map(({ key }) => String(key));
 }
 
@@ -224,7 +224,7 @@ describe('a clock that is wrong by a week, either way, forgets nothing early', (
     clockMs = DUE_MS + 60_000;
     const asking = gathered(retention);
     expect(asking.isEmpty()).toBe(false);
-    expect(asking.toCommit({ token: 'token', topicIds: {} }, new Map()).records).toHaveLength(1);
+    expect(asking.toCommit({ token: 'token', topicIds: {}, epochs: {} }, new Map()).records).toHaveLength(1);
     expect(gathered(retention).isEmpty()).toBe(true);
     brokerSays(DUE_MS + 60_000);
     clockMs += 60_000;

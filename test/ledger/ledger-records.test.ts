@@ -151,7 +151,13 @@ test('the records of a lane are read as they were written', () => {
   const claim = { token, processId, transactionalId, isFenced: true };
   expect(decodeClaim('!claim:id-1', encodeClaim(claim))).toEqual(claim);
   expect(headOf(encodeClaim(claim)).valueClass).toBe(VALUE_CLASS.claim);
-  const position = { token, commit: 2 ** 40, next: { a: 2n ** 60n, b: 0n }, topicIds: { a: 'id' } };
+  const position = {
+    token,
+    commit: 2 ** 40,
+    next: { a: 2n ** 60n, b: 0n },
+    topicIds: { a: 'id' },
+    epochs: { a: [{ epoch: 3, end: 2n ** 60n }] },
+  };
   expect(decodePosition(encodePosition(position))).toEqual(position);
   expect(decodeSuspect(encodeSuspect(null))).toBeNull();
   const suspect = { topic: 'a', offset: 2n ** 60n, tries: 2 };

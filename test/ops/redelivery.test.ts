@@ -10,7 +10,7 @@ function batch(firstOffset: number, lastOffset: number): FetchedBatch {
     return { key: null, value: Buffer.from(offset), timestamp: '0', attributes: 0, offset, headers: {} };
   });
   return {
-    ...{ topic: 'commands', lane: 0, messages, highWatermark: 100n },
+    ...{ topic: 'commands', lane: 0, messages, leaderEpoch: 0, highWatermark: 100n },
     ...{ fetchedOffset: BigInt(firstOffset), lastOffset: BigInt(lastOffset) },
   };
 }

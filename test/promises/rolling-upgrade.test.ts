@@ -242,7 +242,8 @@ function positionIn({ environment, topics }: TestStack, { topicPrefix }: LedgerF
     const topic = theirs.replace(topicPrefix, environment['TOPIC_PREFIX'] ?? '');
     return [topic, commands.includes(topic) ? offset : 0n];
   });
-  return encodePosition({ ...position, next: Object.fromEntries(next) as PositionRecord['next'], topicIds: {} });
+  const moved = Object.fromEntries(next) as PositionRecord['next'];
+  return encodePosition({ ...position, next: moved, topicIds: {}, epochs: {} });
 }
 
 /** Those of entries, by which they are read as well. */

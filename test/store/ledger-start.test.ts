@@ -69,7 +69,7 @@ async function start(topic: string, laneCount: number, clockMs: number): Promise
   return { index, logged };
 }
 
-const POSITION = { token: 'token-1', commit: 1, next: {}, topicIds: {} };
+const POSITION = { token: 'token-1', commit: 1, next: {}, topicIds: {}, epochs: {} };
 
 function applyTo({ index }: Started, lane: number, nextOffset: number, timestampMs: number): void {
   const record = { key: POSITION_KEY, value: encodePosition(POSITION), offset: 0n, timestampMs };

@@ -25,6 +25,18 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'a topic that was truncated and has grown again is read on',
+    find: 'epochEnd >= span.end',
+    replace: '!Number.isNaN(0)',
+    isToldDirectly: true,
+  },
+  {
+    name: 'a leader epoch is compared no more once another follows',
+    find: 'const before = spans.at(-1)?.epoch === epoch ? spans.slice(0, -1) : spans;',
+    replace: 'const before = spans.slice(0, 0);',
+    isToldDirectly: true,
+  },
+  {
     name: 'a topic that begins after is read on',
     find: 'seen.lowOffset > offsetAfter',
     replace: 'Number.isNaN(0)',

@@ -1,0 +1,95 @@
+/**
+ * Invariant I1 where a topic loses its last records to a leader that was not in sync, and has grown beyond them again before anybody
+ * looks: what was published meanwhile must not be taken for redeliveries.
+ */
+import { expect, test } from 'vitest';
+import { transferInOf } from '../../test/support/commands.ts';
+import { eventually } from '../../test/support/watch.ts';
+import type { VirtualProcessor } from './virtual-processor.ts';
+import { VirtualStack } from './virtual-stack.ts';
+
+/** A look, what it waits out, and the end of the lane. */
+const STOPPED_MS_MAX = 60_000;
+/** Of one lane, which begins with as many commands. */
+const COMMANDS = 20;
+const LOST = 5;
+
+const inStack = (body: (stack: VirtualStack) => Promise<void>): Promise<void> =>
+  VirtualStack.run({ name: 'cut', lanes: 1 }, body);
+
+async function published(stack: VirtualStack, name: string, count: number): Promise<string[]> {
+  const keys = Array.from({ length: count }, (_, index) => `${name}-${index}`);
+  for (const key of keys) await stack.publisher.publish('transfer-in', key, transferInOf(key));
+  return keys;
+}
+
+async function answered(stack: VirtualStack): Promise<VirtualProcessor> {
+  const processor = await stack.startProcessor();
+  await stack.journal.resultsOfAll(await published(stack, 'before', COMMANDS));
+  return processor;
+}
+
+/** @param lost of the last records, those that the new leader lacks */
+function moveLeader(stack: VirtualStack, lost: number): void {
+  const log = stack.broker.log(stack.topics.commands['transfer-in'], 0);
+  log.newLeader(log.nextOffset() - lost);
+}
+
+async function stopReason(processor: VirtualProcessor): Promise<string> {
+  await processor.logged('lanes-assigned');
+  const { reasons } = await eventually(
+    () => processor.readiness(),
+    (told) => told.reasons.some((reason) => reason.includes('is stopped')),
+    'a stopped lane',
+    STOPPED_MS_MAX,
+  );
+  return reasons.join();
+}
+
+test('between two runs: the lane stops, says so, and stays stopped', () =>
+  inStack(async (stack) => {
+    await (await answered(stack)).stop();
+    moveLeader(stack, LOST);
+    await published(stack, 'after', COMMANDS);
+    const told =
+      /read up to 20, but the topic has this only up to 15, and then records of another leader: it was truncated/;
+    const processor = await stack.spawnProcessor();
+    expect(await stopReason(processor)).toMatch(told);
+    await processor.stop();
+    expect(await stopReason(await stack.spawnProcessor())).toMatch(told);
+  }));
+
+test('under an open lane: it stops', () =>
+  inStack(async (stack) => {
+    const processor = await answered(stack);
+    moveLeader(stack, LOST);
+    await published(stack, 'after', COMMANDS);
+    expect(await stopReason(processor)).toContain('it was truncated');
+  }));
+
+test('the process is lost before it looks, with a sound change of leaders in between: the next one knows', () =>
+  inStack(async (stack) => {
+    const processor = await answered(stack);
+    moveLeader(stack, 0);
+    await stack.journal.resultsOfAll(await published(stack, 'of-the-second', COMMANDS));
+    moveLeader(stack, LOST);
+    await published(stack, 'of-the-third', LOST);
+    await stack.journal.resultsOfAll(await published(stack, 'beyond', COMMANDS));
+    await processor.kill9();
+    expect(await stopReason(await stack.spawnProcessor())).toMatch(/only up to 35/);
+  }));
+
+test('leaders that have everything stop nothing, whether or not anything is published meanwhile', () =>
+  inStack(async (stack) => {
+    let processor = await answered(stack);
+    for (const name of ['second', 'third']) {
+      moveLeader(stack, 0);
+      moveLeader(stack, 0);
+      await stack.journal.resultsOfAll(await published(stack, name, COMMANDS));
+      await new Promise((resolve) => setTimeout(resolve, STOPPED_MS_MAX));
+      moveLeader(stack, 0);
+      await processor.stop();
+      processor = await stack.startProcessor();
+    }
+    await stack.journal.resultsOfAll(await published(stack, 'last', COMMANDS));
+  }));
