@@ -3,7 +3,14 @@ import type { Reading } from '../api/types.ts';
 import type { CommandResult, Quote, Transaction } from 'payment-processor-contract/types';
 import type { Copy, Entry, UnphasedEntry } from './entry.ts';
 import type { LookUpQuery } from './plan.ts';
-import type { Attempt } from './transitions.ts';
+
+/** A call that is about to be made. */
+export interface Attempt {
+  readonly attemptId: string;
+  readonly processId: string;
+  /** The call is not sent earlier than this. */
+  readonly notBeforeMs: number;
+}
 
 export type LedgerEvent =
   /** The call of the attempt, begun at `beganMs`, ended. */

@@ -1,17 +1,9 @@
 /** The steps of decisions: a call that may have taken effect, a doubt, the next entry, the end. Pure. */
 import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
-import type { Decision, Seen } from './decision.ts';
+import type { Attempt, Decision, Seen } from './decision.ts';
 import type { Entry, HeldRefusal, StoredEvent, UnphasedEntry } from './entry.ts';
 import { lookUpFromMs, settlementOf, type LedgerPolicy } from './settlement.ts';
-
-/** A call that is about to be made. */
-export interface Attempt {
-  readonly attemptId: string;
-  readonly processId: string;
-  /** The call is not sent earlier than this. */
-  readonly notBeforeMs: number;
-}
 
 /** The entry with the intent of its next call. */
 export function intentOf(
