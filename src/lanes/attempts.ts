@@ -28,6 +28,8 @@ export interface Acquisition {
   isHeld: (entry: Entry) => boolean;
   /** There is an event to take. */
   wake: () => void;
+  /** The entry as it is now: somebody may have set the clock since its intent was committed. */
+  present: (committed: Entry) => Entry;
 }
 
 /** Dated only when the lane takes it: it may wait behind a slow commit, and somebody may set the clock meanwhile. */
@@ -129,17 +131,18 @@ export class Attempts {
     return state === undefined ? null : (readableState(state)?.effectStatus ?? null);
   }
 
-  #ownerOf(entry: Entry): CallOwner {
+  #ownerOf(committed: Entry): CallOwner {
     const { clock, isConfirmed, policy } = this.#parts;
     return {
       gate: () => {
+        const entry = this.#acquisition.present(committed);
         if (!this.#acquisition.isOpen()) return 'the lane is not open any more';
         if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
         if (this.#acquisition.isHeld(entry)) return 'an operator holds such commands';
         if (isKeyLost(entry, clock.nowMs(), policy)) return 'the service may soon forget the idempotency key';
         return clock.nowMs() >= entry.deadlineMs ? 'the time limit of the command passed' : null;
       },
-      ended: (attemptId, end) => this.#put({ kind: 'ended', key: entry.key, attemptId, end }),
+      ended: (attemptId, end) => this.#put({ kind: 'ended', key: committed.key, attemptId, end }),
     };
   }
 

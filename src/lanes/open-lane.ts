@@ -124,6 +124,10 @@ export class OpenLane implements LaneFiller {
       isOpen: () => this.#stage === 'admitting',
       isHeld: (entry) => holds.refusal(entry) !== null,
       wake,
+      present: (committed) => {
+        this.#laneClock.look();
+        return this.#memory.unfinished.get(committed.key) ?? committed;
+      },
     });
     const nowMs = parts.clock.nowMs();
     const behindMs = this.#laneClock.behindMs();

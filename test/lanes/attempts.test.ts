@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { Attempts } from '../../src/lanes/attempts.ts';
 import type { CallOwner } from '../../src/lanes/calls.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
 import { aPolicy, aTransaction, entryAt, inDoubt } from '../ledger/entries.ts';
 
 const QUERY = { transactionId: 'Transaction:1', quoteId: null, attempts: 1, madeMs: 0, mayBeOlder: false };
@@ -21,7 +22,13 @@ function attemptsOf(isCurrent: () => boolean): { attempts: Attempts; found: (fou
   };
   const clock = { nowMs: () => 3, monotonicMs: () => 3 };
   const parts = { laneCount: 1, index, clock, lookUps: { find: () => promise } };
-  const acquisition = { isCurrent, isOpen: isCurrent, isHeld: () => false, wake: () => undefined };
+  const acquisition = {
+    isCurrent,
+    isOpen: isCurrent,
+    isHeld: () => false,
+    wake: () => undefined,
+    present: (entry: Entry) => entry,
+  };
   return { attempts: new Attempts(parts as unknown as LaneParts, acquisition), found: resolve };
 }
 
@@ -46,7 +53,13 @@ test('a look-up that ends while the lane is open is an event of its entry', asyn
 test('an intent whose call was never begun is not called when its lane opens: a commit comes first, which a fenced owner fails at', () => {
   const calls = { adopt: () => 'never-begun', begin: () => expect.unreachable('it was called') };
   const parts = { calls, clock: { nowMs: () => 3, monotonicMs: () => 3 }, processId: 'process', sessionTimeoutMs: 1 };
-  const acquisition = { isCurrent: () => true, isOpen: () => true, isHeld: () => false, wake: () => undefined };
+  const acquisition = {
+    isCurrent: () => true,
+    isOpen: () => true,
+    isHeld: () => false,
+    wake: () => undefined,
+    present: (entry: Entry) => entry,
+  };
   const attempts = new Attempts(parts as unknown as LaneParts, acquisition);
   const phase = { state: 'INTENT', attemptId: 'attempt', processId: 'process', atMs: 0, timeoutMs: 1 } as const;
   attempts.takeUp({ ...entryAt('transfer-in'), phase });
@@ -59,7 +72,13 @@ test('a repeated call that waited for its slot until the service may forget its 
   const calls = { begin: (_order: unknown, given: CallOwner) => (owner = given) };
   const policy = aPolicy({ idempotencyRetentionMs: 10_000 });
   const parts = { calls, clock: { nowMs: () => nowMs }, isConfirmed: () => true, policy };
-  const acquisition = { isCurrent: () => true, isOpen: () => true, isHeld: () => false, wake: () => undefined };
+  const acquisition = {
+    isCurrent: () => true,
+    isOpen: () => true,
+    isHeld: () => false,
+    wake: () => undefined,
+    present: (entry: Entry) => entry,
+  };
   const attempts = new Attempts(parts as unknown as LaneParts, acquisition);
   const reasonsAt = (instantMs: number): (string | null | undefined)[] =>
     [inDoubt(entryAt('transfer-in')), entryAt('transfer-in')].map((entry) => {

@@ -41,7 +41,7 @@ interface Running {
 /** As in a process, the monotonic one has fractions of a millisecond. */
 const clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => Date.now() * (1 + 1e-9) };
 
-function callsWith(answers: (Reading | Promise<Reading>)[]): Calls {
+function callsWith(answers: (Reading | Promise<Reading>)[], slots = 10): Calls {
   const api = {
     onChange: silence,
     closure: () => null,
@@ -49,16 +49,21 @@ function callsWith(answers: (Reading | Promise<Reading>)[]): Calls {
     perform: async () => answers.shift(),
   };
   return new Calls({
-    ...{ api, slots: 10, clock, isConfirmed: () => true, ratePerSecond: () => Infinity },
+    ...{ api, slots, clock, isConfirmed: () => true, ratePerSecond: () => Infinity },
     traces: { called: silence },
   } as unknown as CallsOptions);
 }
 
 /** @param calls of the process, which outlive a lane */
-function running(entry: Entry, answers: (Reading | Promise<Reading>)[], calls = callsWith(answers)): Running {
+function running(
+  entry: Entry,
+  answers: (Reading | Promise<Reading>)[],
+  calls = callsWith(answers),
+  others: readonly Entry[] = [],
+): Running {
   const lookUps: number[] = [];
   const { commandType } = entry;
-  const parts = partsWith([entry], [commandType], {
+  const parts = partsWith([...others, entry], [commandType], {
     ...{ clock, calls },
     policy: aPolicy({ apiTimeoutMs: TIMEOUT_MS, settlingTimeMs: SETTLING_MS }),
     retention: { doneMs: 1e9, transactionMs: 1e9 },
@@ -226,6 +231,26 @@ test('a key grows no younger where the clock was set back', async () => {
   offerCopyOf(entry);
   await vi.advanceTimersByTimeAsync(10);
   expect(lane.status().entries).toMatchObject([{ copies: [{}], firstSentMs: 840_000 }]);
+  await end();
+});
+
+test('a call that waits for its slot is not made once its key is too old, by whatever clock', async () => {
+  const slot = Promise.withResolvers<Reading>();
+  const { idempotencyRetentionMs } = aPolicy();
+  const firstSentMs = 1_000_000 - idempotencyRetentionMs + 120_000;
+  const phase = { state: 'DOUBTFUL' as const, settleAtMs: 1_000_500, reason: 'lost', refusal: null };
+  const entry = of({ ...entryAt('transfer-in'), firstSentMs, lastEndedMs: firstSentMs, phase });
+  const other = of({ ...entryAt('transfer-in'), key: 'another', phase: PARKED });
+  const answers = [slot.promise, LOST];
+  const { end, lane } = running(entry, answers, callsWith(answers, 1), [other]);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(lane.status().entries).toMatchObject([{ key: 'another' }, { phase: { state: 'INTENT' } }]);
+
+  aheadMs = -3_600_000;
+  await vi.advanceTimersByTimeAsync(300_000);
+  slot.resolve(LOST);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(answers).toHaveLength(1);
   await end();
 });
 
