@@ -10,8 +10,8 @@ const files = testFiles();
 
 export default defineConfig({
   test: {
-    // Tests with Kafka mostly wait: three workers for each core keep two cores busy.
-    maxWorkers: 3 * Math.min(2, availableParallelism()),
+    // Tests with Kafka mostly wait: two workers for each core keep two cores busy.
+    maxWorkers: 2 * Math.min(2, availableParallelism()),
     sequence: { sequencer: LongestFirst },
     // What a file imports is loaded once for each worker. Kept apart, half of the time of tests in this process would go to loading.
     isolate: false,
