@@ -1,9 +1,9 @@
 /** A reader learns of which leader's time its records are, and where the records of that time end now. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Admin, Batch } from 'kafkajs';
 import { loadMended } from './without-mend.ts';
-import { connectKafka, createTopic } from './local-kafka.ts';
+import { connectKafka, createTopic, useAdmin } from './local-kafka.ts';
 
 type MadeBatch = new (
   topic: string,
@@ -12,11 +12,7 @@ type MadeBatch = new (
 ) => Batch;
 
 const kafka = connectKafka();
-const admin: Admin = kafka.admin({ metadataMaxAge: 60_000 });
-let requests: string[] = [];
-admin.on(admin.events.REQUEST, ({ payload }) => requests.push(payload.apiName));
-beforeAll(() => admin.connect());
-afterAll(() => admin.disconnect());
+const { admin, requests } = useAdmin(kafka);
 
 async function createFilledTopic(): Promise<string> {
   const topic = await createTopic(kafka);
@@ -35,7 +31,7 @@ test('one request tells of several topics where leader epochs end; -1 is the end
     return new Map(answers.map(({ partitions, topic }) => [topic, partitions]));
   };
   await ends(0);
-  requests = [];
+  requests.length = 0;
   const told = await ends(0);
   expect(topics.map((topic) => told.get(topic))).toEqual([
     [{ partition: 0, offset: '0' }],
@@ -79,4 +75,34 @@ test('records that are for no reader count, too; those of old message sets have 
   expect(epochOf(record('0', 3, false), record('1', 4, true))).toBe(4);
   expect(epochOf({ offset: '0' })).toBe(-1);
   expect(epochOf()).toBe(-1);
+});
+
+test('answers of several leaders are one answer for their topic', async () => {
+  const endsOfLeaderEpochs = loadMended('src/admin/endsOfLeaderEpochs') as (
+    cluster: object,
+  ) => Admin['fetchEndsOfLeaderEpochs'];
+  const leaders = [1, 2, 1];
+  const broker = (nodeId: number): object => ({
+    offsetForLeaderEpoch: async ({ topics }: { topics: Parameters<Admin['fetchEndsOfLeaderEpochs']>[0] }) => ({
+      responses: topics.map(({ partitions, topic }) => ({
+        topic,
+        partitions: partitions.map(({ partition }) => ({ partition, offset: `${nodeId}0${partition}` })),
+      })),
+    }),
+  });
+  const ends = endsOfLeaderEpochs({
+    addMultipleTargetTopics: async () => undefined,
+    refreshMetadataIfNecessary: async () => undefined,
+    findLeaderForPartitions: (_topic: string, partitions: readonly number[]) =>
+      Object.groupBy(partitions, (partition) => leaders[partition] ?? 0),
+    findBroker: async ({ nodeId }: { nodeId: string }) => broker(Number(nodeId)),
+  });
+  const partitions = leaders.map((_leader, partition) => ({ partition, leaderEpoch: 0 }));
+  const [answer, ...others] = await ends([{ topic: 'payments', partitions }]);
+  expect(others).toEqual([]);
+  expect(answer?.partitions.toSorted((left, right) => left.partition - right.partition)).toEqual([
+    { partition: 0, offset: '100' },
+    { partition: 1, offset: '201' },
+    { partition: 2, offset: '102' },
+  ]);
 });

@@ -1,7 +1,7 @@
 /** Topics of a test's own on the Kafka that the test run provides, and bounded reading of them. */
 import { randomUUID } from 'node:crypto';
-import kafkajs, { type Kafka, type KafkaMessage } from 'kafkajs';
-import { inject } from 'vitest';
+import kafkajs, { type Admin, type Kafka, type KafkaMessage } from 'kafkajs';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 
 /** A broker on the same machine delivers within some milliseconds; joining a group takes up to a few seconds. */
@@ -15,6 +15,16 @@ export function connectKafka(): Kafka {
     // After a commit the coordinator is busy for some milliseconds; the default would wait 300 ms then.
     retry: { initialRetryTime: 5, retries: 20 },
   });
+}
+
+/** An admin client for a file's tests, and the names of its requests so far. */
+export function useAdmin(kafka: Kafka): { admin: Admin; requests: string[] } {
+  const admin = kafka.admin({ metadataMaxAge: 60_000 });
+  const requests: string[] = [];
+  admin.on(admin.events.REQUEST, ({ payload }) => requests.push(payload.apiName));
+  beforeAll(() => admin.connect());
+  afterAll(() => admin.disconnect());
+  return { admin, requests };
 }
 
 /** @returns the name of a fresh topic of one partition */

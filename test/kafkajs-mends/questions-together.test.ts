@@ -1,14 +1,9 @@
 /** Several topics are asked about at once, and the partitions that a client knows of are not looked up for each question. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Admin } from 'kafkajs';
-import { connectKafka, createTopic } from './local-kafka.ts';
+import { expect, test } from 'vitest';
+import { connectKafka, createTopic, useAdmin } from './local-kafka.ts';
 
 const kafka = connectKafka();
-const admin: Admin = kafka.admin({ metadataMaxAge: 60_000 });
-let requests: string[] = [];
-admin.on(admin.events.REQUEST, ({ payload }) => requests.push(payload.apiName));
-beforeAll(() => admin.connect());
-afterAll(() => admin.disconnect());
+const { admin, requests } = useAdmin(kafka);
 
 test('one request tells where the partitions of several topics end, and one where they begin', async () => {
   const topics = [await createTopic(kafka), await createTopic(kafka)];
@@ -24,7 +19,7 @@ test('one request tells where the partitions of several topics end, and one wher
   await producer.disconnect();
   await admin.deleteTopicRecords({ topic: String(topics[1]), partitions: [{ partition: 0, offset: '1' }] });
 
-  requests = [];
+  requests.length = 0;
   expect(await told(false)).toEqual(
     new Map([
       [topics[0], at('0')],
