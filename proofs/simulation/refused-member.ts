@@ -1,11 +1,16 @@
 /**
  * What the group makes of members that the service refuses: one for a while, one from its start, then all of them. Those
- * that are served have the lanes meanwhile; where none is, each keeps its own.
+ * that are served have the lanes meanwhile; where none is, each keeps its own. The same for members that brokers do not answer.
  */
+import type { Disturber } from './simulated-network.ts';
+import type { SimulatedFleet } from './simulated-fleet.ts';
+
 export interface RefusedMemberScene {
   readonly members: number;
   /** The service answers 401 to the processes of these slots, and to no others. */
   refuse(slots: readonly number[]): void;
+  /** Some broker answers the processes of these slots nothing, but their heartbeats are answered. */
+  cutOff(slots: readonly number[]): void;
   /** Lanes that the slot's process works on. */
   openLanesOf(slot: number): readonly number[];
   areAllOpen(): boolean;
@@ -24,6 +29,18 @@ const BACK_MS_MAX = 40_000;
 const TAKEN_OVER_MS_MAX = 60_000;
 /** Longer than a member waits before it gives its lanes up. */
 const WATCHED_MS = 120_000;
+
+/** What the fleet's processes meet if some broker does not answer those of the given slots. */
+export function cutOffMembers(fleet: SimulatedFleet, slots: () => readonly number[]): Disturber {
+  return {
+    troubleAt: (owner, point) => {
+      const isCutOff = point === 'admin' && slots().includes(fleet.slotOf(owner));
+      return isCutOff ? { kind: 'given-up' } : fleet.troubleAt(owner, point);
+    },
+    kill: (owner, point) => fleet.kill(owner, point),
+    freeze: (owner, point) => fleet.freeze(owner, point),
+  };
+}
 
 /** @returns the faults found */
 export async function refusedMember(scene: RefusedMemberScene): Promise<string[]> {
@@ -53,10 +70,23 @@ export async function refusedMember(scene: RefusedMemberScene): Promise<string[]
   scene.refuse([]);
   await comes(() => hasLanes(1), BACK_MS_MAX, 'a member that is served at last is given no lanes');
 
-  const owners = scene.owners();
-  scene.refuse(Array.from({ length: scene.members }, (_, slot) => slot));
-  await scene.until(() => scene.owners() > owners || !scene.areAllOpen(), WATCHED_MS);
-  if (scene.owners() > owners || !scene.areAllOpen()) wrong.push('members give up lanes, and no other is served');
+  scene.cutOff([0]);
+  await comes(() => isWithout(0), GIVEN_UP_MS_MAX, 'a member that a broker does not answer keeps its lanes');
+  scene.cutOff([]);
+  await comes(() => hasLanes(0), BACK_MS_MAX, 'a member that brokers answer again is given no lanes');
+
+  const all = Array.from({ length: scene.members }, (_, slot) => slot);
+  const keepsAll = async (else_: string): Promise<void> => {
+    const owners = scene.owners();
+    await scene.until(() => scene.owners() > owners || !scene.areAllOpen(), WATCHED_MS);
+    if (scene.owners() > owners || !scene.areAllOpen()) wrong.push(else_);
+  };
+  scene.cutOff(all);
+  await keepsAll('members give up lanes, and a broker answers no other');
+  scene.cutOff([]);
+  await keepsAll('members that brokers answer again all at once move lanes');
+  scene.refuse(all);
+  await keepsAll('members give up lanes, and no other is served');
   scene.refuse([]);
   return wrong;
 }

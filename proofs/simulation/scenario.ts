@@ -61,7 +61,15 @@ const SLOW_MS_MAX = 14_000;
 const DOWN_SHARE = 0.4;
 const DOWN_MS_MAX = 15_000;
 /** Most requests are heartbeats and fetches: trouble there is nothing new. */
-const DULL_POINTS = new Set(['Heartbeat', 'admin', 'connect', 'find coordinator', 'leave', 'metadata']);
+const DULL_POINTS = new Set([
+  'Heartbeat',
+  'admin',
+  'committed offsets',
+  'connect',
+  'find coordinator',
+  'leave',
+  'metadata',
+]);
 const DULL_SHARE = 0.15;
 /** Of those that hit the process itself. */
 const FREEZE_SHARE = 0.35;

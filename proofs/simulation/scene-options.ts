@@ -47,7 +47,7 @@ export function durationMsOf({ changes, members, outageMinutes, scene }: SceneOp
     case 'service-outage':
       return QUIET_MS + outageMinutes * MINUTE_MS + 2 * MINUTE_MS;
     case 'refused-member':
-      return QUIET_MS + 8 * MINUTE_MS + AFTERWARDS_MS;
+      return QUIET_MS + 14 * MINUTE_MS + AFTERWARDS_MS;
     case 'scaling':
       // A change takes some seven seconds, and another second for each process that is waited for.
       return QUIET_MS + changes * 8_000 + AFTERWARDS_MS;

@@ -17,7 +17,7 @@ import { Draws } from './draws.ts';
 import { brokerTopic } from './history.ts';
 import { judgeHistory, readHistory } from './history-judgement.ts';
 import { answerTimes, mostPerSecond, nextResults, type Moment } from './scene-figures.ts';
-import { refusedMember } from './refused-member.ts';
+import { cutOffMembers, refusedMember } from './refused-member.ts';
 import { BUSY_LATE_MARKER_SHARE, busyCall, busyMachine, scale } from './scaling.ts';
 import { SceneLoad } from './scene-load.ts';
 import {
@@ -79,6 +79,7 @@ class SceneWorld {
   readonly #heldForMsMax: number;
   #isServiceDown = false;
   #refusedSlots: readonly number[] = [];
+  #cutOffSlots: readonly number[] = [];
   #waitingMost = 0;
 
   constructor(options: SceneOptions) {
@@ -127,7 +128,9 @@ class SceneWorld {
   install(): () => void {
     const restoreTime = this.#time.install(this.#draws('ids'));
     const isScaling = this.#options.scene === 'scaling';
-    const disturber = isScaling ? busyMachine(this.#draws('machine'), this.#fleet) : this.#fleet;
+    const disturber = isScaling
+      ? busyMachine(this.#draws('machine'), this.#fleet)
+      : cutOffMembers(this.#fleet, () => this.#cutOffSlots);
     const network = new SimulatedNetwork(this.#time, this.#draws('network'), disturber, 0);
     const restoreKafka = installKafka(this.#broker, network);
     return () => {
@@ -259,6 +262,7 @@ class SceneWorld {
     const wrong = await refusedMember({
       members: this.#options.members,
       refuse: (slots) => (this.#refusedSlots = slots),
+      cutOff: (slots) => (this.#cutOffSlots = slots),
       openLanesOf: (slot) => this.#fleet.openLanesOf(slot),
       areAllOpen: () => this.#openLanes().length === this.#options.lanes,
       owners: () => this.#owners(),

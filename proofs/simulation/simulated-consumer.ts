@@ -206,7 +206,7 @@ export class SimulatedConsumer {
     const places = Object.entries(memberAssignment).flatMap(([topic, partitions]) =>
       partitions.map((partition) => ({ topic, partition })),
     );
-    const committed = await this.#network.request(this.#owner, 'admin', () =>
+    const committed = await this.#network.request(this.#owner, 'committed offsets', () =>
       places.map(({ topic, partition }) => Number(this.#broker.groups.committed(groupId, topic, partition) ?? 0n)),
     );
     this.#generation = generation;

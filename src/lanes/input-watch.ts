@@ -4,7 +4,8 @@
  *
  *   started -> one look after the other (note where readers stand -> ask the brokers once for all topics -> compare) -> stopped
  *
- * A reader continues if the broker's answers contradict it only briefly, as when a leader moves.
+ * A reader continues if the broker's answers contradict it only briefly, as when a leader moves. Every look asks about all topics,
+ * whichever lanes the process has: brokers that do not answer it show in each process alike.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -61,6 +62,10 @@ export class InputWatch {
   #isStopped = false;
   /** When the last look ended, on the monotonic clock. */
   #lookedMs = -Infinity;
+  /** When the look under way began; null: none is. */
+  #askedMs: number | null = null;
+  /** Why the last look got no answer about some topic; null: it got all. */
+  #problem: string | null = null;
 
   constructor(parts: InputWatchParts) {
     this.#parts = parts;
@@ -80,20 +85,28 @@ export class InputWatch {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
+  /** What the brokers answered instead of where topics begin and end; null: they answer. */
+  unanswered(): string | null {
+    const isSilent = this.#askedMs !== null && this.#parts.clock.monotonicMs() - this.#askedMs > LOOK_GAP_MS_MAX;
+    return this.#problem ?? (isSilent ? 'no answer yet' : null);
+  }
+
   async #look(): Promise<void> {
     const { boundsOf, clock, readers, topics } = this.#parts;
     const found: Findings = new Map();
+    let problem: string | null = null;
+    this.#askedMs = clock.monotonicMs();
     if (clock.monotonicMs() - this.#lookedMs > LOOK_GAP_MS_MAX) this.#found.clear();
     const compare = async (topic: string): Promise<void> => {
       const askedMs = clock.monotonicMs();
       const before = readers.map(({ reading }) => reading(topic));
-      if (before.every((reading) => reading === null)) return;
       const epochs = readers.flatMap(({ lane }, index) => {
         const epoch = before[index]?.span?.epoch;
         return epoch === undefined ? [] : [[lane, epoch] as const];
       });
       const bounds = await boundsOf(topic, new Map(epochs)).catch((error: unknown) => {
-        this.#notCompared(topic, error);
+        problem = errorText(error);
+        this.#notCompared(topic, problem, error);
         return null;
       });
       if (bounds === null || this.#isStopped || clock.monotonicMs() - askedMs > LOOK_GAP_MS_MAX) return;
@@ -117,12 +130,14 @@ export class InputWatch {
     // In one turn of the event loop, so that the brokers are asked once for all topics.
     await Promise.all(topics.map(compare));
     this.#found = found;
+    this.#problem = problem;
+    this.#askedMs = null;
     this.#lookedMs = clock.monotonicMs();
   }
 
   /** An outage, or a topic that is gone: the next look asks again. One log line for all topics. */
-  #notCompared(topic: string, error: unknown): void {
-    const repeated = this.#repeats.unlogged(errorText(error));
+  #notCompared(topic: string, problem: string, error: unknown): void {
+    const repeated = this.#repeats.unlogged(problem);
     if (repeated === null) return;
     this.#parts.log.warn({ event: 'inputs-not-compared', topic, repeated, err: error });
   }

@@ -126,7 +126,13 @@ export class LaneSet {
       reports: reports.poll,
       submit: (records) => this.#laneOf(POLLER_LANE).submit(records),
     });
-    this.#standing = new StandingAside({ api, clock, log });
+    this.#standing = new StandingAside({
+      api,
+      unanswered: () => this.#watch.unanswered(),
+      sessionTimeoutMs: settings.sessionTimeoutMs,
+      clock,
+      log,
+    });
     this.#member = new GroupMember({
       ...consumer,
       clientId,

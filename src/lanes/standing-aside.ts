@@ -1,12 +1,15 @@
 /**
- * Whether this process stands aside. A member that the payment service does not serve announces that each time it joins the
- * group. It gets lanes only if all members announce it (`assigner.ts`): when credentials are revoked for all, no lane moves.
+ * Whether this process stands aside. A member that the payment service does not serve, or that cannot reach all of Kafka, announces
+ * that each time it joins the group. It gets lanes only if all members announce it (`assigner.ts`): when credentials are revoked for
+ * all, no lane moves.
  *
- *   with lanes -> its settings have been refused for a minute: it rejoins and announces that -> aside, others have the lanes
- *   aside -> a check of the service succeeds: it rejoins -> with lanes
+ *   with lanes -> for a minute its settings are refused, or a broker does not answer it: it rejoins and announces that -> aside
+ *   aside, others have the lanes -> a check of the service succeeds, and all brokers answer: it rejoins -> with lanes
  *
  * A process that was never served announces it from its first join. When others make the group rejoin, a member announces its
  * present state. An outage counts only after OUTAGE_MS_MIN: it hits all members, and they notice its pauses at different times.
+ * A broker's silence counts from heartbeat to heartbeat, and no pause counts for more than a session. Without the group's answers,
+ * all of Kafka may be away, or the process stood still.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Unserved } from '../api/types.ts';
@@ -22,6 +25,9 @@ const TRY_AGAIN_DOUBLINGS_MAX = 6;
 
 interface StandingAsideOptions {
   readonly api: Pick<PaymentApi, 'state' | 'unserved'>;
+  /** What brokers answered instead of what every member asks them; null: they answer. */
+  readonly unanswered: () => string | null;
+  readonly sessionTimeoutMs: number;
   readonly clock: Clock;
   readonly log: { error(fields: object): void; info(fields: object): void };
 }
@@ -36,6 +42,9 @@ export class StandingAside implements MemberStanding {
   #asideSinceMs: number | null = null;
   #isTryingAgain = false;
   #failedTries = 0;
+  /** How long the group has confirmed this member while brokers did not answer it; null: they answer. */
+  #cutOffMs: number | null = null;
+  #heartbeatMs = -Infinity;
 
   constructor(options: StandingAsideOptions) {
     this.#options = options;
@@ -43,35 +52,55 @@ export class StandingAside implements MemberStanding {
 
   /** Why it stands aside; null: it does not. */
   reason(): string | null {
-    return this.#asideSinceMs === null
-      ? null
-      : (this.#options.api.unserved()?.reason ?? 'the payment service serves it again');
+    return this.#asideSinceMs === null ? null : (this.#cause() ?? 'the cause has ended');
   }
 
   announce(): boolean {
     const unserved = this.#options.api.unserved();
     this.#servedSinceMs = null;
-    this.#announced = unserved !== null && !this.#isTryingAgain && this.#isCertain(unserved);
+    const isUnserved = unserved !== null && !this.#isTryingAgain && this.#isCertain(unserved);
+    this.#announced = isUnserved || (this.#cutOffMs ?? 0) >= OUTAGE_MS_MIN;
     return this.#announced;
   }
 
   /** The group has assigned lanes. */
   joined(lanes: readonly number[]): void {
-    const { api, clock, log } = this.#options;
+    const { clock, log } = this.#options;
     const before = this.#lanes;
     this.#lanes = lanes;
     const isAside = this.#announced === true && lanes.length === 0;
     if (isAside === (this.#asideSinceMs !== null)) return;
     this.#asideSinceMs = isAside ? clock.monotonicMs() : null;
-    if (isAside) log.error({ event: 'stands-aside', reason: api.unserved()?.reason, lanes: before });
+    if (isAside) log.error({ event: 'stands-aside', reason: this.#cause(), lanes: before });
     else log.info({ event: 'stands-aside-no-more', lanes });
   }
 
   hasNews(): boolean {
+    this.#countSilence();
     if (this.#announced === null) return false;
+    if (this.#cutOffMs !== null && this.#announced) {
+      this.#servedSinceMs = null;
+      return false;
+    }
+    if (this.#lanes.length > 0 && (this.#cutOffMs ?? 0) >= LASTING_MS) return true;
     const unserved = this.#options.api.unserved();
     if (unserved === null) return this.#isServedNews();
     return this.#announced ? this.#isToTryAgain(unserved) : this.#isUnservedNews(unserved);
+  }
+
+  #cause(): string | null {
+    const unserved = this.#options.api.unserved();
+    if (unserved !== null) return unserved.reason;
+    const problem = this.#options.unanswered();
+    return problem === null ? null : `brokers do not answer this process, but they answer others: ${problem}`;
+  }
+
+  #countSilence(): void {
+    const { clock, sessionTimeoutMs, unanswered } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const pauseMs = Math.min(nowMs - this.#heartbeatMs, sessionTimeoutMs);
+    this.#heartbeatMs = nowMs;
+    this.#cutOffMs = unanswered() === null ? null : (this.#cutOffMs ?? 0) + pauseMs;
   }
 
   #isCertain({ isFromStart, setting, sinceMs }: Unserved): boolean {

@@ -12,7 +12,7 @@ const TOPIC = 'commands';
 const LOOK_MS = 5_000;
 const SOUND: BoundsWithEpoch = { lowOffset: 10n, highOffset: 60n, topicId: 'first', epochEnd: null };
 
-let bounds: BoundsWithEpoch | Error;
+let bounds: BoundsWithEpoch | Error | Promise<never>;
 let offset: bigint;
 let stopped: string[];
 let warned: number;
@@ -32,6 +32,7 @@ beforeEach(() => {
     ],
     boundsOf: async () => {
       if (bounds instanceof Error) throw bounds;
+      if (bounds instanceof Promise) return bounds;
       return new Map([0, 1].map((lane) => [lane, bounds as BoundsWithEpoch]));
     },
     clock: { nowMs: () => Date.now(), monotonicMs: () => Date.now() },
@@ -135,4 +136,24 @@ test('a transaction that is not ended yet hides no end: its writer may have comm
   await expect.poll(start, { timeout: 10_000 }).toBe(1n);
   await transaction.abort();
   await Promise.all([producer.disconnect(), offsets.stop()]);
+});
+
+test('brokers that answer nothing, or not in time, show until a look succeeds, whichever lanes there are', async () => {
+  await looks(2);
+  expect(watch.unanswered()).toBeNull();
+  bounds = new Error('connect ECONNREFUSED 127.0.0.1:9092');
+  await looks(1);
+  expect(watch.unanswered()).toBe('connect ECONNREFUSED 127.0.0.1:9092');
+  bounds = SOUND;
+  await looks(1);
+  expect(watch.unanswered()).toBeNull();
+  const silence = Promise.withResolvers<never>();
+  bounds = silence.promise;
+  await looks(3);
+  expect(watch.unanswered()).toBeNull();
+  await looks(1);
+  expect(watch.unanswered()).toBe('no answer yet');
+  silence.reject(new Error('Connection timeout'));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(watch.unanswered()).toBe('Connection timeout');
 });

@@ -19,6 +19,8 @@ let answer: ListReading;
 let events: unknown[];
 let check: ServiceCheck;
 let standing: StandingAside;
+/** What brokers answered instead of what every member asks. */
+let unanswered: string | null;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 0 });
@@ -26,6 +28,7 @@ beforeEach(() => {
   const clock = { nowMs: () => Date.now(), monotonicMs: () => Date.now() };
   answer = PAGE;
   events = [];
+  unanswered = null;
   check = createServiceCheck({
     baseUrl: 'http://s',
     clock,
@@ -35,7 +38,13 @@ beforeEach(() => {
   });
   onTestFinished(() => check.close());
   const log = (fields: object): void => void events.push(fields);
-  standing = new StandingAside({ api: check, clock, log: { error: log, info: log } });
+  standing = new StandingAside({
+    api: check,
+    unanswered: () => unanswered,
+    sessionTimeoutMs: 6_000,
+    clock,
+    log: { error: log, info: log },
+  });
 });
 
 /** A join of the group. @returns what the member announced */
@@ -193,5 +202,76 @@ describe('where changes are refused though checks succeed', () => {
     check.changeAnswered();
     expect(await newsWithinMs(10 * MINUTE_MS)).toBeNull();
     expect(check.unserved()).toBeNull();
+  });
+});
+
+describe('a member that a broker does not answer', () => {
+  const SILENCE = 'connect ETIMEDOUT 10.0.0.2:9092';
+
+  test('joins anew after a minute, says why it has no lanes, and comes back once all brokers answer', async () => {
+    await served();
+    unanswered = SILENCE;
+    expect(await newsWithinMs(2 * MINUTE_MS)).toBeLessThanOrEqual(MINUTE_MS);
+    expect(joins([])).toBe(true);
+    const reason = `brokers do not answer this process, but they answer others: ${SILENCE}`;
+    expect(standing.reason()).toBe(reason);
+    expect(await newsWithinMs(10 * MINUTE_MS)).toBeNull();
+    unanswered = null;
+    expect(await newsWithinMs(CHECKED_MS)).toBe(1_000);
+    expect(joins([0, 1])).toBe(false);
+    expect(events).toEqual([
+      { event: 'stands-aside', reason, lanes: [0, 1] },
+      { event: 'stands-aside-no-more', lanes: [0, 1] },
+    ]);
+  });
+
+  test('keeps its lanes where no other is answered, and says a minute after that it is', async () => {
+    await served();
+    unanswered = SILENCE;
+    expect(await newsWithinMs(40_000)).toBeNull();
+    // Another member was quicker.
+    expect(joins([0, 1])).toBe(true);
+    expect(standing.reason()).toBeNull();
+    expect(await newsWithinMs(10 * MINUTE_MS)).toBeNull();
+    unanswered = null;
+    expect(await newsWithinMs(MINUTE_MS)).toBeNull();
+    expect(await newsWithinMs(CHECKED_MS)).not.toBeNull();
+    expect(joins([0, 1])).toBe(false);
+  });
+
+  test('says nothing of a broker that restarts, at joins of others neither', async () => {
+    await served();
+    unanswered = SILENCE;
+    expect(await newsWithinMs(20_000)).toBeNull();
+    expect(joins([0, 1])).toBe(false);
+    unanswered = null;
+    expect(await newsWithinMs(10 * MINUTE_MS)).toBeNull();
+  });
+
+  test('counts at most a session of a standstill, or of the time without the group', async () => {
+    await served();
+    unanswered = SILENCE;
+    await newsWithinMs(10_000);
+    await vi.advanceTimersByTimeAsync(5 * MINUTE_MS);
+    expect(await newsWithinMs(10_000)).toBeNull();
+    expect(joins([0, 1])).toBe(false);
+  });
+
+  test('comes back only once the service serves it, too', async () => {
+    await served();
+    unanswered = SILENCE;
+    answer = REFUSED;
+    await check.check();
+    expect(await newsWithinMs(2 * MINUTE_MS)).not.toBeNull();
+    expect(joins([])).toBe(true);
+    answer = PAGE;
+    expect(await newsWithinMs(2 * MINUTE_MS)).toBeNull();
+    answer = REFUSED;
+    await check.check();
+    unanswered = null;
+    expect(await newsWithinMs(2 * MINUTE_MS)).toBeNull();
+    answer = PAGE;
+    expect(await newsWithinMs(CHECKED_MS)).not.toBeNull();
+    expect(joins([0, 1])).toBe(false);
   });
 });

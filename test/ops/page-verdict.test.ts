@@ -54,6 +54,19 @@ describe('a member that the service refuses, while it serves another', () => {
     expect(serviceInWords(state)).toBe('the service is held at bbbbbbbb: no calls there');
   });
 
+  test('stands aside because a broker does not answer it: the page says so, and not that a setting is wrong', async () => {
+    const own = new FakeProcessor();
+    const aside = held();
+    const asideReason = 'brokers do not answer this process, but they answer others: connect ETIMEDOUT 10.0.0.2:9092';
+    aside.lanes = { ...aside.lanes, assigned: [], lanes: new Map(), asideReason };
+    const { findings } = verdictOn(await group(own, aside), []);
+    expect(findings[0]).toMatchObject({
+      text: `Member bbbbbbbb stands aside, and other members have the lanes: ${asideReason}`,
+      runbook: 'PaymentsMemberNotReady',
+      isBad: false,
+    });
+  });
+
   test('still has lanes: the page says which member holds the service, not that there are no calls', async () => {
     const refused = held();
     const state = await group(new FakeProcessor(refused.nowMs), refused);

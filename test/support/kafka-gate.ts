@@ -1,6 +1,6 @@
 /**
  * A gate before one broker: clients that begin at its address are kept to it, since what the broker tells of its own address
- * is rewritten. It can stand still, as a broker does whose process is stopped: connections are accepted, nothing is answered;
+ * is rewritten. With a gate before each broker, those of the others are rewritten, too. It can stand still, as a broker does whose process is stopped: connections are accepted, nothing is answered;
  * or be away: connections are refused, and those that there were are gone.
  *
  *   open -> (stall, or the first request that is to) standing still -> (open) open
@@ -43,6 +43,8 @@ export class KafkaGate {
   readonly #host: string;
   readonly #brokerPort: number;
   readonly #passages = new Set<Passage>();
+  /** Of all brokers that have one, this one included. */
+  #gates: readonly KafkaGate[] = [this];
   #port = 0;
   #state: State = 'open';
   #trap: Trap | null = null;
@@ -59,6 +61,13 @@ export class KafkaGate {
     const gate = new KafkaGate(broker);
     await gate.#listen();
     return gate;
+  }
+
+  /** One for each broker of a cluster. */
+  static async toAll(brokers: readonly string[]): Promise<KafkaGate[]> {
+    const gates = await Promise.all(brokers.map((broker) => KafkaGate.to(broker)));
+    for (const gate of gates) gate.#gates = gates;
+    return gates;
   }
 
   get port(): number {
@@ -140,8 +149,10 @@ export class KafkaGate {
       bytes.writeInt32BE(port, this.#host.length);
       return bytes;
     };
-    const [told, ours] = [address(this.#brokerPort), address(this.#port)];
-    for (let at = answer.indexOf(told); at >= 0; at = answer.indexOf(told, at + told.length)) ours.copy(answer, at);
+    for (const gate of this.#gates) {
+      const [told, ours] = [address(gate.#brokerPort), address(gate.#port)];
+      for (let at = answer.indexOf(told); at >= 0; at = answer.indexOf(told, at + told.length)) ours.copy(answer, at);
+    }
     return answer;
   }
 }

@@ -9,6 +9,18 @@ export const MEMBER_MUTATIONS: readonly Mutation[] = [
     isToldDirectly: true,
   },
   {
+    name: 'a member that a broker does not answer keeps its lanes',
+    find: 'if (this.#lanes.length > 0 && (this.#cutOffMs ?? 0) >= LASTING_MS) return true;',
+    replace: '',
+    isToldDirectly: true,
+  },
+  {
+    name: 'members that a broker does not answer each announce it only when they rejoin',
+    find: '(this.#cutOffMs ?? 0) >= OUTAGE_MS_MIN',
+    replace: '(this.#cutOffMs ?? 0) >= LASTING_MS',
+    isToldDirectly: true,
+  },
+  {
     name: 'a member that is served again does not join anew',
     find: 'if (this.#lanes.length === 0) return true;',
     replace: 'if (this.#lanes.length === 0) return false;',

@@ -72,6 +72,14 @@ const REASONS = [
   ],
   ['payment service not checked', step('After a start this passes within seconds.', null, null)],
   [
+    'stands aside, and other members have the lanes: brokers',
+    step(
+      'No command waits for it. Check the network from its node to each broker. It gets lanes again once all answer.',
+      'PaymentsMemberNotReady',
+      DOCTOR,
+    ),
+  ],
+  [
     'stands aside',
     step(
       'No command waits for it. Fix the setting, here or at the service. It gets lanes again once its check succeeds.',
