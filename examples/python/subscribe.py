@@ -28,10 +28,11 @@ with open(os.path.join(schemas, 'CommandResult.avsc'), encoding='utf-8') as file
     deserialize = AvroDeserializer(SchemaRegistryClient({'url': os.environ['SCHEMA_REGISTRY_URL']}), file.read())
 
 database = sqlite3.connect(sys.argv[1])
-# A row for each command. A key is forgotten days after its result, and may then name another: `source` tells them apart.
+# A row for each command. A key may name another command days after its result, and a new cluster counts offsets from 0 again: so
+# key and source together identify a command.
 database.executescript('''
     CREATE TABLE IF NOT EXISTS handled (id TEXT PRIMARY KEY);
-    CREATE TABLE IF NOT EXISTS payments (source TEXT PRIMARY KEY, key TEXT, revision INTEGER, outcome TEXT, transaction_id TEXT);
+    CREATE TABLE IF NOT EXISTS payments (key TEXT, source TEXT, revision INTEGER, outcome TEXT, transaction_id TEXT, PRIMARY KEY (key, source));
 ''')
 
 
@@ -45,9 +46,9 @@ def handle(event_id, result):
             return f'{key} revision {revision}: CONFLICT, a message was ignored, its key belongs to another command'
         transaction, source = result['transaction'], result['source']
         changed = database.execute(
-            '''INSERT INTO payments VALUES (?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET revision = excluded.revision,
+            '''INSERT INTO payments VALUES (?, ?, ?, ?, ?) ON CONFLICT (key, source) DO UPDATE SET revision = excluded.revision,
                outcome = excluded.outcome, transaction_id = excluded.transaction_id WHERE excluded.revision > revision''',
-            (f"{source['topic']}/{source['partition']}/{source['offset']}", key, revision, outcome, transaction and transaction['id']),
+            (key, f"{source['topic']}/{source['partition']}/{source['offset']}", revision, outcome, transaction and transaction['id']),
         ).rowcount
         if changed == 0:  # the highest revision counts
             return None

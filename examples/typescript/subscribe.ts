@@ -28,9 +28,10 @@ function meaningOf(outcome: Outcome): string {
 }
 
 const seen = await SqliteSeenEvents.open(path);
-// A row for each command. A key is forgotten days after its result, and may then name another: `source` tells them apart.
+// A row for each command. A key may name another command days after its result, and a new cluster counts offsets from 0 again: so
+// key and source together identify a command.
 seen.database.exec(
-  'CREATE TABLE IF NOT EXISTS payments (source TEXT PRIMARY KEY, key TEXT, revision INTEGER, outcome TEXT, transaction_id TEXT)',
+  'CREATE TABLE IF NOT EXISTS payments (key TEXT, source TEXT, revision INTEGER, outcome TEXT, transaction_id TEXT, PRIMARY KEY (key, source))',
 );
 
 /** The effect of a result. @returns whether it said anything new */
@@ -40,12 +41,12 @@ function take({ commandKey, outcome, revision, source, transaction }: CommandRes
   // The highest revision counts.
   const { changes } = seen.database
     .prepare(
-      `INSERT INTO payments VALUES (?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET revision = excluded.revision,
+      `INSERT INTO payments VALUES (?, ?, ?, ?, ?) ON CONFLICT (key, source) DO UPDATE SET revision = excluded.revision,
        outcome = excluded.outcome, transaction_id = excluded.transaction_id WHERE excluded.revision > revision`,
     )
     .run(
-      `${source.topic}/${source.partition}/${source.offset}`,
       commandKey,
+      `${source.topic}/${source.partition}/${source.offset}`,
       revision,
       outcome,
       transaction?.id ?? null,

@@ -19,19 +19,22 @@ var meanings = map[string]string{
 }
 
 // journal is a file with a line for each event that was handled: id, revision, source, outcome, transaction, key.
-// A key is forgotten days after its result, and may then name another command: the source tells them apart.
+// A key may name another command days after its result, and a new cluster counts offsets from 0 again: so key and source together
+// identify a command.
 type journal struct {
 	file      *os.File
 	handled   map[string]bool
-	revisions map[string]int
+	revisions map[command]int
 }
+
+type command struct{ key, source string }
 
 func openJournal(path string) (*journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	opened := &journal{file, map[string]bool{}, map[string]int{}}
+	opened := &journal{file, map[string]bool{}, map[command]int{}}
 	var whole int64
 	reader := bufio.NewReader(file)
 	for {
@@ -53,8 +56,9 @@ func (j *journal) remember(fields []string) {
 	var revision int
 	fmt.Sscan(fields[1], &revision)
 	j.handled[fields[0]] = true
-	if fields[3] != "CONFLICT" && revision > j.revisions[fields[2]] {
-		j.revisions[fields[2]] = revision
+	about := command{key: fields[5], source: fields[2]}
+	if fields[3] != "CONFLICT" && revision > j.revisions[about] {
+		j.revisions[about] = revision
 	}
 }
 
@@ -64,7 +68,7 @@ func (j *journal) handle(id string, result commandResult) error {
 	}
 	source := fmt.Sprintf("%s/%d/%d", result.Source.Topic, result.Source.Partition, result.Source.Offset)
 	isConflict := result.Outcome == "CONFLICT"
-	isNews := isConflict || result.Revision > j.revisions[source] // the highest revision counts
+	isNews := isConflict || result.Revision > j.revisions[command{result.CommandKey, source}] // the highest revision counts
 	transactionID := ""
 	if result.Transaction != nil {
 		transactionID = result.Transaction.ID

@@ -12,13 +12,15 @@ import org.apache.avro.generic.GenericRecord;
 
 /**
  * A file with a line for each event that was handled: id, revision, source, outcome, transaction, key. A line is both the
- * effect of an event and the memory of it. A key is forgotten days after its result, and may then name another command:
- * `source` tells them apart.
+ * effect of an event and the memory of it. A key may name another command days after its result, and a new cluster counts
+ * offsets from 0 again: so key and source together identify a command.
  */
 final class Journal implements AutoCloseable {
   private final RandomAccessFile file;
   private final Set<String> handled = new HashSet<>();
-  private final Map<String, Integer> revisions = new HashMap<>();
+  private final Map<Command, Integer> revisions = new HashMap<>();
+
+  private record Command(String key, String source) {}
 
   Journal(Path path) throws IOException {
     file = new RandomAccessFile(path.toFile(), "rw");
@@ -39,7 +41,7 @@ final class Journal implements AutoCloseable {
     int revision = (int) result.get("revision");
     String outcome = result.get("outcome").toString();
     // The highest revision counts; a conflict is about one message, and what is known of the key stands.
-    boolean isNews = outcome.equals("CONFLICT") || revision > revisions.getOrDefault(source, 0);
+    boolean isNews = outcome.equals("CONFLICT") || revision > revisions.getOrDefault(new Command(key, source), 0);
     var transaction = (GenericRecord) result.get("transaction");
     String[] fields = {
       id, Integer.toString(revision), source, outcome, transaction == null ? "" : transaction.get("id").toString(), key
@@ -52,7 +54,8 @@ final class Journal implements AutoCloseable {
 
   private void remember(String[] fields) {
     handled.add(fields[0]);
-    if (!fields[3].equals("CONFLICT")) revisions.merge(fields[2], Integer.parseInt(fields[1]), Math::max);
+    if (fields[3].equals("CONFLICT")) return;
+    revisions.merge(new Command(fields[5], fields[2]), Integer.parseInt(fields[1]), Math::max);
   }
 
   private static String meaningOf(String outcome) {
