@@ -71,6 +71,21 @@ export function auditOf(
   return audited.sort((left, right) => Date.parse(left.at) - Date.parse(right.at));
 }
 
+/** The holds in force that a new order of these types replaces or ends, with the types concerned. None given: all types. */
+export function replacedBy(commandTypes: readonly string[], orders: readonly AuditedOrder[]): AuditedOrder[] {
+  const concerns = (type: string): boolean => commandTypes.length === 0 || commandTypes.includes(type);
+  return orders
+    .map((order) => ({ ...order, inForce: order.inForce.filter(concerns) }))
+    .filter(({ inForce }) => inForce.length > 0);
+}
+
+/** Who ordered which hold, when and why. */
+export function holdText(audited: AuditedOrder): string {
+  const { at, operator, reason, until } = audited;
+  const ends = until === null ? '' : `, until ${until}`;
+  return `${operator} ordered a hold of ${inForceText(audited)} at ${at}${ends} (${reason})`;
+}
+
 /** The types not released since, in words; empty: none. */
 export function inForceText({ inForce, inSomeLanes }: AuditedOrder): string {
   const where = (type: string): string => {

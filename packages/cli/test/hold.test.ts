@@ -39,6 +39,7 @@ test('what cannot be held is refused, and a hold that nobody confirms says so', 
   );
   expect((await runCli(environment(), 'holds')).stdout).toMatch(/nobody runs {2}\(not released: transfer-in\)/);
 });
+});
 
 test('a hold that another order took back in one lane is not confirmed there while others are waited for', async () => {
   const { kafka, topics } = stack();
@@ -105,7 +106,13 @@ test('under load, with a member that stands still and one that joins: no call be
   expect(audit.documents.at(-1)?.['lanes']).toHaveLength(LANES);
   const doctor = await runCli({ ...stack().environment }, 'doctor');
   expect(doctor.stdout).toMatch(/^problem +holds +.* ordered a hold of create-quote, .*incident 31/m);
-  expect(await cli('release')).toMatchObject({ code: 0, documents: [{ kind: 'release', pending: [] }] });
+  // Another operator's hold does not end without a word.
+  const mine = await cli('hold', 'create-quote', '--reason', 'mine', '--operator', 'bob');
+  expect(mine.stderr).toMatch(/ordered a hold of create-quote at \S+ \(incident 31\); this hold ends it/);
+  expect(mine.documents).toMatchObject([{ replaced: [{ reason: 'incident 31', inForce: ['create-quote'] }] }]);
+  const released = await cli('release');
+  expect(released).toMatchObject({ code: 0, documents: [{ kind: 'release', pending: [] }] });
+  expect(released.stderr.match(/; this release ends it/g)).toHaveLength(2);
   const results = await stack().journal.resultsOfAll(keys);
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
 });

@@ -1,14 +1,11 @@
 import kafkajs from 'kafkajs';
 import { describe, expect, test } from 'vitest';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
-import { topicNames } from 'payment-processor-contract/topics';
+import { everyTopic, topicNames } from 'payment-processor-contract/topics';
 import { environmentOf, freshPrefix, kafkaOf, LANES } from '../../client/test/fixtures.ts';
 import { runCli } from './run-cli.ts';
 
-const allTopics = (prefix: string): string[] =>
-  Object.values(topicNames(prefix)).flatMap((names: string | Record<string, string>) =>
-    typeof names === 'string' ? [names] : Object.values(names),
-  );
+const allTopics = (prefix: string): string[] => everyTopic(topicNames(prefix));
 
 async function existing(prefix: string): Promise<string[]> {
   const admin = kafkaOf(prefix).admin();

@@ -3,11 +3,18 @@ import { Argument } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { isInForce, ORDER_TEXT_MAX, type HoldOrder } from '../../../../src/ledger/holds.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
-import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
+import { reasonOf } from '../failures.ts';
+import { holdText, readOrders, replacedBy, type AuditedOrder } from '../hold-audit.ts';
+import type { Output } from '../output.ts';
 import { submitOrder } from '../operator-hold.ts';
 import { waitOption, instant } from '../option-values.ts';
 import { checkTexts, operatorName } from '../operator.ts';
+
+/** A hold must not wait for long to say whose hold it replaces. */
+const READ_ORDERS_MS_MAX = 5_000;
 
 interface OrderFlags {
   reason: string;
@@ -23,7 +30,7 @@ export function addHoldCommands(program: CliCommand): void {
 Without a type all are held. Once it exits with 0, each lane's owner has confirmed the hold: no member of the group begins a call
 of these types until they are released or --until has passed. Commands wait in Kafka and still expire at their own age. Calls
 under way end, and their results are committed; look-ups continue. A hold of execute-quote also holds quotes that lead to an
-execution. A later hold of a type replaces an earlier one. It needs no schema registry.
+execution. A later hold of a type replaces an earlier one: the command prints which. It needs no schema registry.
 Exits with 5 when a lane has not confirmed in time: the hold is then written, and in force in the lanes that confirmed.
 Exits with 5 as well when Kafka has not confirmed the write to a lane: the hold may be written there.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
@@ -36,7 +43,7 @@ Examples:
     'why; kept with the order',
     'released',
   ).details(`
-Without a type all are released. Exits with 5 when a lane has not confirmed in time, or Kafka has not
+Without a type all are released; the command prints whose holds it ends. Exits with 5 when a lane has not confirmed in time, or Kafka has not
 confirmed the write to it: it may still hold its commands.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
@@ -55,13 +62,14 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
     .runs(async (output, types: string[], flags: OrderFlags) => {
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
       const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
+      const replaced = await replacedHolds(output, settings, order);
       const { confirmedMs, id, lanes, pending, unconfirmed } = await submitOrder(settings, order, {
         forMs: flags.waitFor,
         onWaiting: (unconfirmedNow) => output.note(`written to every lane; waiting for ${unconfirmedNow}`),
       });
       const isConfirmed = pending.length === 0;
       output.document(
-        { kind: name, id, ...order, lanes, pending },
+        { kind: name, id, ...order, lanes, pending, replaced },
         isConfirmed ? doneText(order, lanes, Math.max(Date.now(), confirmedMs ?? 0)) : [],
       );
       if (isConfirmed) return;
@@ -71,6 +79,26 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
         `the ${name} was written to every lane, but not confirmed within ${flags.waitFor} ms by ${unconfirmed}. Until then ${calls}. Repeat the command to continue waiting`,
       );
     });
+}
+
+/** The holds in force that the order ends; each is printed. None if they cannot be read: that must not stop the order. */
+async function replacedHolds(output: Output, settings: CliSettings, order: HoldOrder): Promise<AuditedOrder[]> {
+  const name = order.action.toLowerCase();
+  let replaced: AuditedOrder[] = [];
+  let unread = ['no answer yet'];
+  const reading = readOrders(settings, Date.now()).then(
+    ({ hidden, orders }) => {
+      unread = [...hidden];
+      replaced = replacedBy(order.commandTypes, orders);
+    },
+    (error: unknown) => {
+      unread = [reasonOf(error)];
+    },
+  );
+  await settledWithin(reading, READ_ORDERS_MS_MAX);
+  if (unread.length > 0) output.note(`holds that this ${name} ends may be missing here: ${unread.join('; ')}`);
+  for (const hold of replaced) output.note(`${holdText(hold)}; this ${name} ends it`);
+  return replaced;
 }
 
 /** @param nowMs after the confirmation: by then --until may have passed, if only by the brokers' clock */

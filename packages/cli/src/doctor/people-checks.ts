@@ -4,7 +4,7 @@
 import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { ageSeconds, ageText } from '../age-text.ts';
-import { inForceText, readOrders } from '../hold-audit.ts';
+import { holdText, readOrders } from '../hold-audit.ts';
 import { letterName, notedLetter, noteOf } from '../redrive-notes.ts';
 import { readUnknownResults } from '../ledger.ts';
 import { readTopics, within } from '../topic-reading.ts';
@@ -24,12 +24,7 @@ export async function checkHolds(settings: CliSettings): Promise<CheckMessages> 
   const holds = orders.filter(({ inForce }) => inForce.length > 0);
   const unread = hidden.map(notChecked);
   if (holds.length === 0 && unread.length === 0) return ok('none');
-  const held = holds.map((audited) => {
-    const { at, operator, reason, until } = audited;
-    const ends = until === null ? '' : `, until ${until}`;
-    const what = `${operator} ordered a hold of ${inForceText(audited)} at ${at}${ends} (${reason})`;
-    return problem(`${what}: \`release\` them once the reason is over`);
-  });
+  const held = holds.map((audited) => problem(`${holdText(audited)}: \`release\` them once the reason is over`));
   return [...held, ...unread];
 }
 
