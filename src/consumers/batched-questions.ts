@@ -1,27 +1,27 @@
 /**
- * Collects questions, each about one topic or a partition of it. Those asked in the same turn of the event loop go to the brokers
- * as one request.
+ * Collects questions, each named by its topic, or by a topic and what follows a slash. Those asked in the same turn of the event
+ * loop go to the brokers as one request.
  *
  *   asked -> sent, once all of this turn have been asked -> answered
- *                                                        -> refused: each is sent alone, because one topic that is gone or
- *                                                           forbidden must not hide the others
+ *                                                        -> refused: each topic's are sent alone, because one topic that is
+ *                                                           gone or forbidden must not hide the others
  */
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 
 export class BatchedQuestions<Answer> {
-  readonly #send: (topics: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
+  readonly #send: (names: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
   #asked = new Map<string, PromiseWithResolvers<Answer>>();
 
-  /** @param send answers for all of the topics, or rejects */
-  constructor(send: (topics: readonly string[]) => Promise<ReadonlyMap<string, Answer>>) {
+  /** @param send answers all of the questions, or rejects */
+  constructor(send: (names: readonly string[]) => Promise<ReadonlyMap<string, Answer>>) {
     this.#send = send;
   }
 
   /** Asks again each time, except for a question that this turn has already asked. */
-  ask(topic: string): Promise<Answer> {
-    const asked = this.#asked.get(topic) ?? Promise.withResolvers<Answer>();
+  ask(name: string): Promise<Answer> {
+    const asked = this.#asked.get(name) ?? Promise.withResolvers<Answer>();
     if (this.#asked.size === 0) queueMicrotask(() => void this.#sendAll());
-    this.#asked.set(topic, asked);
+    this.#asked.set(name, asked);
     return asked.promise;
   }
 
@@ -31,20 +31,24 @@ export class BatchedQuestions<Answer> {
     try {
       await this.#settle(asked);
     } catch (error) {
-      const isRefused = asked.size > 1 && kafkaFailure(error).kind !== 'unreachable';
-      for (const one of asked) {
-        if (isRefused) this.#settle(new Map([one])).catch(one[1].reject);
-        else one[1].reject(error);
-      }
+      const byTopic = Map.groupBy(asked, ([name]) => name.split('/')[0]);
+      const isRefused = byTopic.size > 1 && kafkaFailure(error).kind !== 'unreachable';
+      for (const some of isRefused ? byTopic.values() : [])
+        void this.#settle(new Map(some)).catch((cause: unknown) => rejectAll(some, cause));
+      if (!isRefused) rejectAll(asked, error);
     }
   }
 
   async #settle(asked: ReadonlyMap<string, PromiseWithResolvers<Answer>>): Promise<void> {
     const answers = await this.#send([...asked.keys()]);
-    for (const [topic, { reject, resolve }] of asked) {
-      const answer = answers.get(topic);
-      if (answer === undefined) reject(new Error(`the topic ${topic} does not exist`));
+    for (const [name, { reject, resolve }] of asked) {
+      const answer = answers.get(name);
+      if (answer === undefined) reject(new Error(`the topic ${name} does not exist`));
       else resolve(answer);
     }
   }
+}
+
+function rejectAll(asked: Iterable<readonly [string, { reject: (reason: unknown) => void }]>, reason: unknown): void {
+  for (const [, { reject }] of asked) reject(reason);
 }

@@ -9,7 +9,14 @@ import { isFinalStatus } from 'payment-processor-contract/statuses';
 import type { QuoteStatusChanged, TransactionStatusChanged } from 'payment-processor-contract/types';
 import type { Observation } from './observation.ts';
 import { deriveQuote, reduceOwnQuote } from './quote-status.ts';
-import { instantOf, showsEffect, unseenState, withCommand, type TransactionState } from './transaction-state.ts';
+import {
+  endsIn,
+  instantOf,
+  showsEffect,
+  unseenState,
+  withCommand,
+  type TransactionState,
+} from './transaction-state.ts';
 
 export interface Reduction {
   readonly state: TransactionState;
@@ -104,8 +111,10 @@ function orderOf(state: TransactionState, observation: Observation, writtenMs: n
   if (state.status === null) return 'newer';
   const updatedMs = instantOf(observation.transaction?.updatedAt ?? null);
   const knownMs = instantOf(state.updatedAt);
-  if (updatedMs !== null && knownMs !== null && updatedMs !== knownMs)
-    return updatedMs > knownMs || isLastingEnd(state, observation) ? 'newer' : 'stale';
+  if (updatedMs !== null && knownMs !== null) {
+    if (isOpenAgain(state, observation) && updatedMs < knownMs + CLOCK_DIFFERENCE_MS_MAX) return 'stale';
+    if (updatedMs !== knownMs) return updatedMs > knownMs || isLastingEnd(state, observation) ? 'newer' : 'stale';
+  }
   // Else all news would be stale until the time that a wrong clock showed. A request made after the order was first unclear is newer.
   const rightUpToMs = writtenMs + AHEAD_MS_MAX;
   if (state.seenEndedMs > rightUpToMs && observation.requestEndedMs <= rightUpToMs) {
@@ -124,8 +133,12 @@ function orderOf(state: TransactionState, observation: Observation, writtenMs: n
  * earlier updatedAt than its beginning. If the service still shows it long after, it is no old view.
  */
 function isLastingEnd(state: TransactionState, { requestBeganMs, transaction }: Observation): boolean {
-  const isEnd = !isFinalStatus(state.status) && isFinalStatus(transaction?.status ?? null);
-  return isEnd && requestBeganMs >= state.seenEndedMs + REPLICA_LAG_MS_MAX;
+  return endsIn(transaction?.status ?? null, state.status) && requestBeganMs >= state.seenEndedMs + REPLICA_LAG_MS_MAX;
+}
+
+/** A payment that had ended is shown as open. If its end had an earlier updatedAt than its beginning, this may be an old view. */
+function isOpenAgain(state: TransactionState, { transaction }: Observation): boolean {
+  return endsIn(state.status, transaction?.status ?? null);
 }
 
 /** Times never go back: a newer observation counts as no earlier than the previous ones, whatever its request's times. */

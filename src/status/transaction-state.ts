@@ -98,6 +98,11 @@ export function showsEffect(status: string): boolean {
   return EFFECT_STATUSES.has(status);
 }
 
+/** Whether a payment was open in the known status, and ended in the shown one. */
+export function endsIn(shown: string | null, known: string | null): boolean {
+  return isFinalStatus(shown) && !isFinalStatus(known);
+}
+
 /**
  * Since when the state has been at rest; null if changes may still come, however late. A quote without a transaction lives only
  * minutes. Changes of an executed quote come with its transaction.

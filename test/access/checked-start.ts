@@ -2,16 +2,25 @@
  * The checks of a start (src/ops/start-up.ts) in this process: what refuses it, or what it waits for. That a refusal ends a
  * process with code 78 and these sentences is shown by one process for each test file that uses this.
  */
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
 import { readConfig } from 'payment-processor-contract/config';
 import { RecordRegistry } from 'payment-processor-contract/registry';
 import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { StartSteps } from '../../src/lanes/start-steps.ts';
 import { checkPrerequisites, StartUpProblems } from '../../src/ops/start-up.ts';
-import type { LogLine } from '../support/processor.ts';
+import type { LogLine, RunningProcessor } from '../support/processor.ts';
 
 type Environment = Readonly<Record<string, string>>;
+
+/** A process whose start is refused ends with code 78 and this sentence. */
+export async function endsRefused(processor: RunningProcessor, sentence: RegExp): Promise<void> {
+  const end = await processor.ended;
+  expect({ ...end, tail: processor.tail() }).toMatchObject({ code: 78 });
+  // A log line is JSON.
+  const said = processor.lines.filter((line) => !line.startsWith('{'));
+  expect(said).toEqual(['Startup failed. Fix these and retry:', expect.stringMatching(sentence)]);
+}
 
 /** @returns a sentence for each problem; none: the start is allowed */
 export async function startProblems(environment: Environment): Promise<readonly string[]> {

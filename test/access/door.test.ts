@@ -5,7 +5,7 @@ import { rightInWords, rightsOf, type Right } from 'payment-processor-contract/r
 import { transferInOf } from '../support/commands.ts';
 import { spawnProcessor, type RunningProcessor } from '../support/processor.ts';
 import { Stack } from '../support/stack.ts';
-import { startProblems, startWaitsBy } from './checked-start.ts';
+import { endsRefused, startProblems, startWaitsBy } from './checked-start.ts';
 import { SecuredKafka } from './secured-kafka.ts';
 
 let secured: SecuredKafka;
@@ -55,11 +55,7 @@ describe('a start that no retry can repair is refused by one sentence', () => {
     const wrong = { KAFKA_SASL_PASSWORD: 'not-the-password' };
     const sentence = /rejected the login.*KAFKA_SASL_PASSWORD/;
     const processor = await start(secured.environment('scram', wrong));
-    const end = await processor.ended;
-    expect({ ...end, tail: processor.tail() }).toMatchObject({ code: 78 });
-    // A log line is JSON.
-    const said = processor.lines.filter((line) => !line.startsWith('{'));
-    expect(said).toEqual(['Startup failed. Fix these and retry:', expect.stringMatching(sentence)]);
+    await endsRefused(processor, sentence);
     expect(processor.lines.join('\n')).not.toContain('not-the-password');
     expect(await refused(secured.environment('plain', wrong))).toMatch(sentence);
   });

@@ -35,6 +35,19 @@ describe('questions about topics', () => {
     expect(sent).toEqual([['a', 'secret', 'b'], ['a'], ['secret'], ['b']]);
   });
 
+  test('about partitions of a topic stay together', async () => {
+    const { sent, questions } = asked(async (names) => {
+      if (names.includes('secret/0')) throw new KafkaJSNonRetriableError('not yours');
+      return answer(names);
+    });
+    const answers = await Promise.allSettled(['a/0', 'secret/0', 'a/1', 'secret/1'].map((name) => questions.ask(name)));
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected']);
+    expect(sent.slice(1)).toEqual([
+      ['a/0', 'a/1'],
+      ['secret/0', 'secret/1'],
+    ]);
+  });
+
   test('are not sent again one by one where no broker answers', async () => {
     const { sent, questions } = asked(() => Promise.reject(new KafkaJSConnectionError('away')));
     const answers = await Promise.allSettled(['a', 'b'].map((topic) => questions.ask(topic)));

@@ -16,7 +16,7 @@ import { readJsonRecord } from 'payment-processor-contract/json-record';
 import { keyProblem } from 'payment-processor-contract/keys';
 import { parseLossless, stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { loadSchema, loadType } from 'payment-processor-contract/schemas';
-import { jsonCopyOf, topicNames } from 'payment-processor-contract/topics';
+import { everyTopic, jsonCopyOf, topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
 import { useStack } from '../support/test-stack.ts';
 
@@ -77,13 +77,12 @@ test('it is valid by the official schema of AsyncAPI 3.1', () => {
 });
 
 test('it has every public topic, and none of the private ones', () => {
-  const { ledger, observations, commands, ...others } = topicNames('{topicPrefix}');
-  const open = [...Object.values(commands), ...Object.values(others)];
-  const copies = [others.results, others.transactionStatusChanged, others.quoteStatusChanged].map(jsonCopyOf);
+  const names = topicNames('{topicPrefix}');
+  const { ledger, observations } = names;
+  const open = everyTopic(names).filter((topic) => topic !== ledger && topic !== observations);
+  const copies = [names.results, names.transactionStatusChanged, names.quoteStatusChanged].map(jsonCopyOf);
   const addresses = Object.values(document.channels).map(({ address }) => address);
   expect(addresses.sort()).toEqual([...open, ...copies].sort());
-  expect(addresses).not.toEqual(expect.arrayContaining([ledger]));
-  expect(addresses).not.toEqual(expect.arrayContaining([observations]));
 });
 
 test('all that it refers to is in it: it stands alone', () => {
@@ -195,10 +194,9 @@ describe('what is really written', () => {
     await vi.waitFor(() => expect(journal.deadLetters()).toHaveLength(2), 30_000);
     // Told in a transaction after that of the result.
     await vi.waitFor(() => expect(journal.quoteEvents()).not.toEqual([]), 30_000);
-    const { ledger, observations, commands, ...others } = topics;
-    expect([ledger, observations]).toHaveLength(2);
+    const { ledger, observations } = topics;
     const reader = await openTopicReader(stack().kafka, {
-      topics: [...Object.values(commands), ...Object.values(others)],
+      topics: everyTopic(topics).filter((topic) => topic !== ledger && topic !== observations),
       start: { from: 'beginning' },
       untilEnd: true,
       groupPrefix: stack().settings.TOPIC_PREFIX,

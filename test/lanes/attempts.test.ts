@@ -6,6 +6,13 @@ import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { aPolicy, aTransaction, entryAt, inDoubt } from '../ledger/entries.ts';
 
+const OPEN_LANE = {
+  isCurrent: () => true,
+  isOpen: () => true,
+  isHeld: () => false,
+  wake: () => undefined,
+  present: (entry: Entry) => entry,
+};
 const QUERY = { transactionId: 'Transaction:1', quoteId: null, attempts: 1, madeMs: 0, mayBeOlder: false };
 const FOUND = {
   outcome: { kind: 'found', transaction: aTransaction() },
@@ -22,13 +29,7 @@ function attemptsOf(isCurrent: () => boolean): { attempts: Attempts; found: (fou
   };
   const clock = { nowMs: () => 3, monotonicMs: () => 3 };
   const parts = { laneCount: 1, index, clock, lookUps: { find: () => promise } };
-  const acquisition = {
-    isCurrent,
-    isOpen: isCurrent,
-    isHeld: () => false,
-    wake: () => undefined,
-    present: (entry: Entry) => entry,
-  };
+  const acquisition = { ...OPEN_LANE, isCurrent, isOpen: isCurrent };
   return { attempts: new Attempts(parts as unknown as LaneParts, acquisition), found: resolve };
 }
 
@@ -53,14 +54,7 @@ test('a look-up that ends while the lane is open is an event of its entry', asyn
 test('an intent whose call was never begun is not called when its lane opens: a commit comes first, which a fenced owner fails at', () => {
   const calls = { adopt: () => 'never-begun', begin: () => expect.unreachable('it was called') };
   const parts = { calls, clock: { nowMs: () => 3, monotonicMs: () => 3 }, processId: 'process', sessionTimeoutMs: 1 };
-  const acquisition = {
-    isCurrent: () => true,
-    isOpen: () => true,
-    isHeld: () => false,
-    wake: () => undefined,
-    present: (entry: Entry) => entry,
-  };
-  const attempts = new Attempts(parts as unknown as LaneParts, acquisition);
+  const attempts = new Attempts(parts as unknown as LaneParts, OPEN_LANE);
   const phase = { state: 'INTENT', attemptId: 'attempt', processId: 'process', atMs: 0, timeoutMs: 1 } as const;
   attempts.takeUp({ ...entryAt('transfer-in'), phase });
   expect(attempts.takeEvent()).toMatchObject({ key: 'key-1', event: { kind: 'not-begun', attemptId: 'attempt' } });
@@ -72,14 +66,7 @@ test('a repeated call that waited for its slot until the service may forget its 
   const calls = { begin: (_order: unknown, given: CallOwner) => (owner = given) };
   const policy = aPolicy({ idempotencyRetentionMs: 10_000 });
   const parts = { calls, clock: { nowMs: () => nowMs }, isConfirmed: () => true, policy };
-  const acquisition = {
-    isCurrent: () => true,
-    isOpen: () => true,
-    isHeld: () => false,
-    wake: () => undefined,
-    present: (entry: Entry) => entry,
-  };
-  const attempts = new Attempts(parts as unknown as LaneParts, acquisition);
+  const attempts = new Attempts(parts as unknown as LaneParts, OPEN_LANE);
   const reasonsAt = (instantMs: number): (string | null | undefined)[] =>
     [inDoubt(entryAt('transfer-in')), entryAt('transfer-in')].map((entry) => {
       attempts.begin(entry);

@@ -83,6 +83,9 @@ describe('which observation is newer', () => {
     const other = { ...completed, status: 'REFUNDED', began: 160_200, ended: 160_300 };
     expect(fold(pending, lasting, pending, other).transaction).toEqual(['PENDING', 'COMPLETED']);
     expect(fold(pending, { ...lasting, status: 'SENT' }).transaction).toEqual(['PENDING']);
+    const oldView = (updatedMs: number): Seen => ({ ...pending, updatedMs, began: 170_000, ended: 170_100 });
+    expect(fold(pending, lasting, oldView(1_788)).transaction).toEqual(['PENDING', 'COMPLETED']);
+    expect(fold(pending, lasting, oldView(1_789)).transaction).toEqual(['PENDING', 'COMPLETED', 'PENDING']);
   });
 
   test.each([null, 50])(

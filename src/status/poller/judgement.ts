@@ -1,7 +1,6 @@
 /** Whether a listed transaction shows anything new. Pure. */
 import type { Transaction } from 'payment-processor-contract/types';
-import { isFinalStatus } from 'payment-processor-contract/statuses';
-import { instantOf, type TransactionState } from '../transaction-state.ts';
+import { endsIn, instantOf, type TransactionState } from '../transaction-state.ts';
 
 /**
  * @param known its state in the index
@@ -20,7 +19,7 @@ export function showsNews(
   const updatedMs = instantOf(transaction.updatedAt);
   const knownMs = instantOf(known.updatedAt);
   // The end of a payment may have an earlier updatedAt: its lane decides (reducer.ts).
-  const isEnd = isFinalStatus(transaction.status) && !isFinalStatus(known.status);
+  const isEnd = endsIn(transaction.status, known.status);
   if (updatedMs !== null && knownMs !== null && updatedMs !== knownMs && !isEnd) return updatedMs > knownMs;
   return transaction.status !== known.status;
 }
