@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import type { GroupSample } from '../../src/ops/group/group-history.ts';
 import { groupState, type GroupState } from '../../src/ops/group/group-state.ts';
-import { entry, FakeProcessor, laneStatus } from './fake-processor.ts';
+import { entry, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
 import { known, stateOf } from './group/known.ts';
 
 /** Modules of the page, without browser types. */
@@ -98,6 +98,21 @@ test('a hold is the headline, with operator, duration and lanes', async () => {
   });
   const series = 'payments_operator_hold_seconds{command="transfer-in",ends="by-release"} 7200\n';
   expect(await createMetrics().text(await stateOf(processor, 'aaaaaaaa-1'))).toContain(series);
+});
+
+test('an open transaction: the page leads to the publisher, and warns against aborting one of the processor itself', async () => {
+  const processor = new FakeProcessor();
+  processor.setLane(0, laneStatus({ inputs: [inputStatus()] }));
+  const state = await group(processor, new FakeProcessor(processor.nowMs));
+  const lanes = state.lanes.map((lane) => ({
+    ...lane,
+    ledgerHeldBackSeconds: 40,
+    inputs: lane.inputs.map((input) => ({ ...input, heldBackMessages: 1, heldBackSeconds: 40 })),
+  }));
+  const adviceOn = (what: string): string =>
+    verdictOn({ ...state, lanes }, []).findings.find(({ text }) => text.includes(what))?.advice ?? 'no finding';
+  expect(adviceOn('has blocked the ledger of lane')).toContain('Do not abort it before you have read the runbook');
+  expect(adviceOn('message')).toContain('Find the publisher by its transactional id');
 });
 
 test('the service is held if it refuses all members', async () => {

@@ -209,7 +209,7 @@ function heldBackLedger(lanes) {
   if (lanes.length === 0) return [];
   const oldest = Math.max(...lanes.map((lane) => lane.ledgerHeldBackSeconds ?? 0));
   const text = `An open transaction has blocked the ledger of ${lanesInWords(lanes)} for ${duration(oldest)}`;
-  return [finding(text, STEPS.heldBack)];
+  return [finding(text, STEPS.ledgerHeldBack)];
 }
 
 /**

@@ -168,9 +168,14 @@ export const STEPS = {
     DOCTOR,
   ),
   heldBack: step(
-    "Kafka hides everything behind an open transaction from readers, and lag and SLO metrics do not count it. Find the transaction's producer and end it.",
+    'Kafka hides everything behind an open transaction from readers, and lag and SLO metrics do not count it. Find the publisher by its transactional id, and stop or repair it.',
     'PaymentsCommandsHeldBack',
     LAG,
+  ),
+  ledgerHeldBack: step(
+    "The transaction is the processor's own. Do not abort it before you have read the runbook: aborting it could cause a second payment. No member can take the lane over until it ends.",
+    'PaymentsCommandsHeldBack',
+    DOCTOR,
   ),
   standstill: step(
     'Something waits to be committed. Check the log, the brokers and the network.',
