@@ -75,7 +75,7 @@ export class Timeline {
       } else if (event === 'payment-service-held') {
         this.note('service', `holds the payment service: ${maskText(textOf(reason))}`);
       } else if (event === 'payment-service-serving') {
-        this.note('service', 'finds the payment service serving');
+        this.note('service', 'can use the payment service: the check succeeded');
       }
     };
   }

@@ -55,7 +55,7 @@ describe('the timeline of a process', () => {
       'breaker: closed the breaker of transfer-in again',
       'breaker: opened the breaker of create-quote',
       'service: holds the payment service: HTTP 401 for [redacted]',
-      'service: finds the payment service serving',
+      'service: can use the payment service: the check succeeded',
     ]);
   });
 

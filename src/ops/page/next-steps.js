@@ -125,7 +125,7 @@ const NO_STEP = step('See the log.', null, DOCTOR);
 /** For the page's own findings. */
 export const STEPS = {
   memberGone: step(
-    'It ended, was killed, or lost its place in the group. Check its log and that it restarts. The next owner of its lanes settles calls that it had begun.',
+    'It ended, was killed, or lost its place in the group. Read its log, and check that it restarts. The next owner of its lanes settles calls that it had begun.',
     'member-gone',
     DOCTOR,
   ),
@@ -182,7 +182,7 @@ export const STEPS = {
     'PaymentsLaneStalled',
     LAG,
   ),
-  ledgerBehind: step('Lanes that it takes over open only once they are.', 'lost-volume', null),
+  ledgerBehind: step("A lane that it takes over opens once it has read that lane's records.", 'lost-volume', null),
   staleEnds: step(
     'Lag and ages below are that old, too. Check the brokers and the network.',
     'PaymentsKafkaNotAnswering',

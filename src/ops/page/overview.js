@@ -19,7 +19,7 @@ import { count, counted, duration } from './words.js';
 
 const NOT_ANSWERING = 'Not answering';
 const ABSENCE_ADVICE =
-  'Check that the process is running, and its log. Other members take over its lanes within seconds. Each of them has this page, too.';
+  'Check that the process is running, and read its log. Other members take over its lanes within seconds. Each of them has this page, too.';
 
 /**
  * @param {GroupState} state
