@@ -178,7 +178,7 @@ export class TopicTail {
 
 function recordOf(topic: string, message: KafkaMessage, takesKeyless: boolean): TailedRecord[] {
   // The patched client marks a batch that it cannot read. We may have written it, so we must not skip it.
-  if ('unreadableBatch' in message) throw new Error(`${topic}: the batch at ${message.offset} cannot be read`);
+  if ('unreadableBatch' in message) throw new Error(`${topic}: the batch at offset ${message.offset} cannot be read`);
   const { headers = {}, key, offset, timestamp, value } = message;
   if (key === null && !takesKeyless) return [];
   const timestampMs = isBrokersTime(message) ? Number(timestamp) : 0;

@@ -46,21 +46,23 @@ export function forcedJumpOf(place: InputPlace, seen: BoundsWithEpoch): ForcedJu
     };
   }
   const difference =
-    seen.highOffset < offsetBefore ? `the topic ends at ${seen.highOffset}` : epochDifference(span, seen.epochEnd);
+    seen.highOffset < offsetBefore
+      ? `the topic ends at offset ${seen.highOffset}`
+      : epochDifference(span, seen.epochEnd);
   if (difference !== null) {
     return {
       topic,
       kind: 'truncated',
       reason:
-        `${where}: the lane has read up to ${offsetBefore}, but ${difference}: it was truncated, or restored ` +
-        `from an older copy. The lane would skip messages published below ${offsetBefore} as redeliveries. ${RUNBOOK}`,
+        `${where}: the lane has read up to offset ${offsetBefore}, but ${difference}: it was truncated, or restored ` +
+        `from an older copy. The lane would take new messages below offset ${offsetBefore} for redeliveries and skip them. ${RUNBOOK}`,
     };
   }
   if (seen.lowOffset > offsetAfter) {
     return {
       topic,
       kind: 'begins-after',
-      reason: `${where}: records from ${offsetAfter} to ${seen.lowOffset - 1n} were deleted by retention before they were admitted. ${RUNBOOK}`,
+      reason: `${where}: records at offsets ${offsetAfter} to ${seen.lowOffset - 1n} were deleted by retention before they were admitted. ${RUNBOOK}`,
     };
   }
   return null;
@@ -70,6 +72,6 @@ export function forcedJumpOf(place: InputPlace, seen: BoundsWithEpoch): ForcedJu
 function epochDifference(span: EpochSpan | undefined, epochEnd: bigint | null): string | null {
   if (span === undefined || epochEnd === null || epochEnd >= span.end) return null;
   // An epoch after all that it has: it is -1.
-  if (epochEnd < 0n) return `the topic knows nothing of its leader epoch ${span.epoch}`;
-  return `the topic has this only up to ${epochEnd}, and then records of another leader`;
+  if (epochEnd < 0n) return `the topic has no records of leader epoch ${span.epoch}`;
+  return `the topic has records of leader epoch ${span.epoch} only up to offset ${epochEnd}, and then another leader's`;
 }

@@ -99,11 +99,12 @@ async function compareWithTopic(
     const end = written.get(lane) ?? high;
     const misfit = (reason: string, mayPass = false): void => void misfits.push({ lane, mayPass, reason });
     if (nextOffset === 0n) continue;
-    if (nextOffset < low) misfit(`read up to ${nextOffset}, but the partition begins at ${low}`);
-    else if (nextOffset > end) misfit(`read up to ${nextOffset}, but the partition ends at ${end}`, true);
+    if (nextOffset < low) misfit(`read up to offset ${nextOffset}, but the partition begins at offset ${low}`);
+    else if (nextOffset > end) misfit(`read up to offset ${nextOffset}, but the partition ends at offset ${end}`, true);
     else {
       const later = younger.get(lane) ?? high;
-      if (later < nextOffset && later < high) misfit(`the record at ${later} is newer than every record read before`);
+      if (later < nextOffset && later < high)
+        misfit(`the record at offset ${later} is newer than every record read before`);
       // A checkpoint at the end missed nothing; only the marker of the last transaction may follow it.
       else if (nextOffset + 1n < high) {
         const awayMs = clock.nowMs() - appliedMs;

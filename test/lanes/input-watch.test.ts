@@ -58,9 +58,13 @@ test.each([
     { topicId: 'second' },
     /deleted and recreated \(its id was first, now it is second\)/,
   ],
-  ['an end before the lane', { highOffset: 40n }, /read up to 50, but the topic ends at 40/],
-  ['another leader before the lane', { epochEnd: 40n }, /read up to 50, but the topic has this only up to 40/],
-  ['a leader epoch that is unknown', { epochEnd: -1n }, /but the topic knows nothing of its leader epoch 7/],
+  ['an end before the lane', { highOffset: 40n }, /read up to offset 50, but the topic ends at offset 40/],
+  [
+    'another leader before the lane',
+    { epochEnd: 40n },
+    /read up to offset 50, but the topic has records of leader epoch 7 only up to offset 40, and then another leader's/,
+  ],
+  ['a leader epoch that is unknown', { epochEnd: -1n }, /but the topic has no records of leader epoch 7/],
 ])('%s stops it once it has lasted, and not while it may pass', async (_what, change, reason) => {
   bounds = { ...SOUND, ...change };
   await looks(3);
@@ -82,7 +86,7 @@ test('a beginning behind the lane stops it, but not for a batch that is on its w
   expect(stopped).toEqual([]);
   bounds = { ...SOUND, lowOffset: 58n };
   await looks(2);
-  expect(stopped[0]).toContain('records from 56 to 57 were deleted by retention before they were admitted');
+  expect(stopped[0]).toContain('records at offsets 56 to 57 were deleted by retention before they were admitted');
 });
 
 test('brokers that do not answer for long are reported once a minute', async () => {

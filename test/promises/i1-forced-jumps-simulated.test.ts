@@ -92,7 +92,7 @@ test('retention that overtakes an open lane stops it; the other lane goes on', a
   });
   const [reason] = await stoppedLanes(processor, 1);
   expect(reason).toContain('lane 0 is stopped');
-  expect(reason).toMatch(/records from \d+ to 59 were deleted by retention before they were admitted/);
+  expect(reason).toMatch(/records at offsets \d+ to 59 were deleted by retention before they were admitted/);
 });
 
 test('a command topic that ends before what the lane has read stops it', async () => {
@@ -110,7 +110,7 @@ test('a command topic that ends before what the lane has read stops it', async (
   await producer.disconnect();
   const processor = await stack.spawnProcessor();
   for (const reason of await stoppedLanes(processor)) {
-    expect(reason).toMatch(/read up to 1000, but the topic ends at \d+: it was truncated/);
+    expect(reason).toMatch(/read up to offset 1000, but the topic ends at offset \d+: it was truncated/);
   }
 });
 

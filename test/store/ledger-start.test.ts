@@ -102,8 +102,8 @@ test('lanes whose checkpoint is of another time of the topic are read again, and
   const second = await start(topic, 5, nowMs);
   expect(checkpointsOf(second, 5)).toEqual([RECORDS, 0, 0, 0, 4]);
   expect(second.logged.map(({ lane, reason }) => [lane, reason]).slice(1)).toEqual([
-    [1, 'read up to 3, but the partition begins at 8'],
-    [2, 'read up to 15, but the partition ends at 10'],
+    [1, 'read up to offset 3, but the partition begins at offset 8'],
+    [2, 'read up to offset 15, but the partition ends at offset 10'],
   ]);
   for (const lane of [0, 4]) second.index.forgetLane(lane);
   applyTo(second, 0, RECORDS, nowMs - HOUR_MS);
