@@ -19,8 +19,8 @@ export async function strangersInGroup(
     const topics = subscribedTopics(memberMetadata);
     if (topics[0] === undefined || topics.some((topic) => own.has(topic))) continue;
     return (
-      `KAFKA_GROUP_ID ${KAFKA_GROUP_ID} is the group of a process that reads ${topics[0]}, and TOPIC_PREFIX here is ${TOPIC_PREFIX}: ` +
-      'give each prefix a group of its own, for a group shares lanes out among all its members'
+      `KAFKA_GROUP_ID ${KAFKA_GROUP_ID} is also used by a process that reads ${topics[0]}, but TOPIC_PREFIX here is ${TOPIC_PREFIX}. ` +
+      'Set a different KAFKA_GROUP_ID for each prefix: a group divides the lanes among all its members'
     );
   }
   return null;

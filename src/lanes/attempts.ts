@@ -138,7 +138,7 @@ export class Attempts {
         const entry = this.#acquisition.present(committed);
         if (!this.#acquisition.isOpen()) return 'the lane is not open any more';
         if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
-        if (this.#acquisition.isHeld(entry)) return 'an operator holds such commands';
+        if (this.#acquisition.isHeld(entry)) return 'held by an operator';
         if (isKeyLost(entry, clock.nowMs(), policy)) return 'the service may soon forget the idempotency key';
         return clock.nowMs() >= entry.deadlineMs ? 'the time limit of the command passed' : null;
       },

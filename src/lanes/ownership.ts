@@ -205,7 +205,10 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
   const { committer, groupId, lane, log } = parts;
   const fields = { lane, transactionalId };
   if (!transactionalId.startsWith(idPrefixOf(groupId)))
-    log.error({ event: 'lane-of-another-group', ...fields }, 'fencing the previous owner, a process of another group');
+    log.error(
+      { event: 'lane-of-another-group', ...fields },
+      'fencing the previous owner, a process of another group: give all processes of this TOPIC_PREFIX the same KAFKA_GROUP_ID',
+    );
   else if (processId !== parts.processId)
     log.warn({ event: 'owner-fenced', ...fields }, 'fencing the previous owner: we have read no release from it');
   await committer.fence(transactionalId);

@@ -68,7 +68,10 @@ export function lanePoller(options: LanePollerOptions): StatusPoller {
       began: (startMs, watched, unreadable) => {
         log.info({ event: 'polling', startMs, watched });
         if (unreadable > 0)
-          log.warn({ event: 'states-unreadable', unreadable }, 'not polled: run the release that wrote these states');
+          log.warn(
+            { event: 'states-unreadable', unreadable },
+            'transactions whose state this release cannot read are not polled: run the release that wrote them',
+          );
       },
     },
     onFailure: (error) => log.warn({ event: 'poller-failed', err: error }),
@@ -147,7 +150,7 @@ export async function ledgerEnds({ laneCount, offsets, reader, topic }: LedgerEn
   for (const [lane, position] of positions.entries())
     if ((ends.get(lane) ?? -1n) < position)
       throw new Error(
-        `lane ${lane} of the ledger was read to ${position}, but Kafka says that it ends at ${ends.get(lane)}`,
+        `the ledger of lane ${lane} was read up to offset ${position}, but Kafka says that it ends at offset ${ends.get(lane)}`,
       );
   return ends;
 }

@@ -4,7 +4,7 @@ import type { Mutation } from '../mutations.ts';
 export const HOLD_MUTATIONS: readonly Mutation[] = [
   {
     name: 'the gate does not ask what operators hold',
-    find: "if (this.#acquisition.isHeld(entry)) return 'an operator holds such commands';",
+    find: "if (this.#acquisition.isHeld(entry)) return 'held by an operator';",
     replace: '',
     among: ['holds'],
   },
