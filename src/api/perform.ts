@@ -99,7 +99,8 @@ export function createPerformer(parts: PerformParts): Performer {
     const closedBy = closure(operation);
     if (closedBy !== null) return neverSent(closedBy.reason);
     if (callsUnderWay >= maxConcurrency) return neverSent('all call slots are taken');
-    if (!IDEMPOTENCY_KEY.test(options.idempotencyKey)) return neverSent('the idempotency key cannot be a header');
+    if (!IDEMPOTENCY_KEY.test(options.idempotencyKey))
+      return neverSent('the idempotency key cannot be sent as a header');
     const requestParts = partsOrNull(request);
     if (requestParts === null) return neverSent('no request can be built from the fields of the command');
     const startedMs = clock.monotonicMs();

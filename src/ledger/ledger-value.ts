@@ -168,7 +168,9 @@ export class InternalRecord<Value extends object> {
       return read(value) as Value;
     } catch {
       // The message of avsc may quote the value.
-      throw new LedgerFormatError(`a record ${this.#record.name} cannot be read: its bytes do not fit its schema`);
+      throw new LedgerFormatError(
+        `a record of schema ${this.#record.name} cannot be read: its bytes do not fit that schema`,
+      );
     }
   }
 
@@ -182,7 +184,7 @@ export class InternalRecord<Value extends object> {
     const cached = this.#readers.get(hex);
     if (cached !== undefined) return cached;
     const text = schemas.get(hex);
-    const what = `the schema ${hex} of a record ${this.#record.name}`;
+    const what = `schema ${hex} (${this.#record.name})`;
     if (text === undefined) throw new UnknownSchemaError(`${what} is not in the ledger: run the release that wrote it`);
     try {
       const reader = this.#readerBy(text);

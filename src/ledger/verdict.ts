@@ -51,7 +51,12 @@ export function verdictOf(
       // It may be a proxy's page in place of the service's answer, after the service took the call.
       if (reading.error.code === null) return doubt(reading, 'without an error code');
       if (reading.serviceFails)
-        return { kind: 'wait', reason: `HTTP ${reading.httpStatus}, and GET fails too`, afterMs: null, sent: true };
+        return {
+          kind: 'wait',
+          reason: `HTTP ${reading.httpStatus}, and GET /transactions fails too`,
+          afterMs: null,
+          sent: true,
+        };
       return inDoubt ? refusedInDoubt(reading, settlement, mayBeUnderWay) : refusal(reading);
     case 'told-to-wait':
       return { kind: 'wait', reason: reading.reason, afterMs: reading.retryAfterMs, sent: true };
