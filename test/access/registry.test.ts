@@ -143,7 +143,7 @@ test('a start that waiting can repair waits, and names the cause', async () => {
 describe('a processor that runs', () => {
   /** Every way in turn, and how the reason goes on. */
   const WAYS: readonly (readonly [Manner, RegExp])[] = [
-    [FORBIDDEN, /\(HTTP 403\): grant SCHEMA_REGISTRY_USERNAME reads/],
+    [FORBIDDEN, /\(HTTP 403\): grant SCHEMA_REGISTRY_USERNAME the right to read/],
     [PAGE, /\(HTTP 200 as text\/html\): check .*SCHEMA_REGISTRY_URL/],
     [NO_PAGE, /\(HTTP 404 as text\/html\): check .*SCHEMA_REGISTRY_URL/],
     [LOST, /does not have our schema under .*schemas register/],

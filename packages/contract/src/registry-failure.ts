@@ -86,7 +86,7 @@ function registryFailureInWords(failure: RegistryFailure, url: string): string {
     case 'authentication':
       return `${where} rejected the login (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`;
     case 'authorization':
-      return `${where} does not allow us this (HTTP 403): grant SCHEMA_REGISTRY_USERNAME reads, and look-ups by POST /subjects/<subject>`;
+      return `${where} does not authorize us (HTTP 403): grant SCHEMA_REGISTRY_USERNAME the right to read, and to look up schemas by POST /subjects/<subject>`;
     case 'certificate':
       return `the certificate of ${where} is not trusted (${failure.code}: ${failure.detail}): ${certificateRemedy(
         failure.code,
@@ -100,7 +100,7 @@ function registryFailureInWords(failure: RegistryFailure, url: string): string {
       return `${where} does not speak TLS with us (${failure.code}): check scheme and port of SCHEMA_REGISTRY_URL`;
     case 'not-a-registry': {
       const form = failure.contentType === null ? 'without a content type' : `as ${failure.contentType}`;
-      return `the server at ${url} is not a schema registry (HTTP ${failure.status} ${form}): check scheme, host and path of SCHEMA_REGISTRY_URL, the base URL of a Confluent-compatible registry, and any proxy in front of it`;
+      return `the server at ${url} is not a schema registry (HTTP ${failure.status} ${form}): check scheme, host and path of SCHEMA_REGISTRY_URL, which must be the base URL of a Confluent-compatible registry; also check any proxy in front of it`;
     }
     case 'subject-missing':
       return `${where} does not have our schema under ${failure.subjects.join(', ')}: for a new release or prefix run \`npm run cli -- schemas register\`; if it lost its data, restore it, because messages in Kafka refer to its old ids; if it is the wrong registry, correct SCHEMA_REGISTRY_URL`;

@@ -82,7 +82,7 @@ export class WriterLookUp {
       if (isAbsent(found)) {
         return await this.#latestOr(subject, reader, schemaId, {
           kind: 'unknown-schema',
-          problem: `the schema registry does not know schema id ${schemaId}: register the schema under ${subject} in this registry, and write by its id`,
+          problem: `the schema registry does not know schema id ${schemaId}: register the schema under ${subject} in this registry, and write with its id`,
         });
       }
       const schema = found.isTooLong ? null : schemaOf(found.body);
@@ -94,7 +94,7 @@ export class WriterLookUp {
       if (isAbsent(registered)) {
         return await this.#latestOr(subject, reader, schemaId, {
           kind: 'unknown-schema',
-          problem: `schema id ${schemaId} does not belong to subject ${subject}: register the schema there, or write by one that is registered there`,
+          problem: `schema id ${schemaId} does not belong to subject ${subject}: register the schema there, or write with one that is registered there`,
         });
       }
       if (!registered.isTooLong && numberIn(registered.body, 'id') === null) throw this.#notARegistry(registered);

@@ -60,7 +60,7 @@ export function writerSchema(texts: readonly string[], reader: ReaderRecord): Wr
     const ours = reader.schema.kind === 'record' ? reader.schema.name : reader.name;
     if (schema.kind !== 'record') throw new WriterSchemaError(`is not a record: write a record named ${ours}`);
     if (schema.name !== ours) {
-      throw new WriterSchemaError(`is of a record named ${schema.name.slice(0, 100)}: name it ${ours}`);
+      throw new WriterSchemaError(`describes a record named ${schema.name.slice(0, 100)}: name it ${ours}`);
     }
     return compiled(schema, reader, reader.type.createResolver(type));
   } catch (error) {
@@ -70,7 +70,7 @@ export function writerSchema(texts: readonly string[], reader: ReaderRecord): Wr
       'there is no record of ours named ',
     );
     throw new WriterSchemaError(
-      `cannot be read as ${reader.name} (${message.slice(0, 300)}): write by the schema that \`schemas register\` registers`,
+      `cannot be read as ${reader.name} (${message.slice(0, 300)}): write with the schema that \`schemas register\` registers`,
     );
   }
 }
