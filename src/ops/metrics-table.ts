@@ -129,7 +129,7 @@ export const METRICS = {
   commandDurationSeconds: {
     name: 'payments_command_duration_seconds',
     type: 'histogram',
-    help: 'From the timestamp of a command to the first revision of its result.',
+    help: 'Time from the timestamp of a command to the first revision of its result.',
     labels: { command: COMMANDS },
     buckets: COMMAND_BUCKETS_SECONDS,
   },
@@ -221,7 +221,7 @@ export const METRICS = {
   apiCallDurationSeconds: {
     name: 'payments_api_call_duration_seconds',
     type: 'histogram',
-    help: 'Duration of finished calls to the payment API, sent or not, by operation and class of response.',
+    help: 'Duration of finished calls to the payment API, including those never sent, by operation and class of response.',
     labels: { operation: OPERATIONS, outcome: CALL_OUTCOMES },
     buckets: CALL_BUCKETS_SECONDS,
   },

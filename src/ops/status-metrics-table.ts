@@ -30,7 +30,7 @@ export const STATUS_METRICS = {
   pollBudgetWaitSeconds: {
     name: 'payments_poll_budget_wait_seconds_total',
     type: 'counter',
-    help: 'Time that due pages waited for POLL_MAX_CALLS_PER_MINUTE. At close to one second per second, the budget is used up and the poller sees changes late.',
+    help: 'Time that due pages waited for POLL_MAX_CALLS_PER_MINUTE. If it grows by almost one second per second, the budget is used up and the poller sees changes late.',
     labels: {},
   },
   pollWatched: {

@@ -184,7 +184,7 @@ export const SETTINGS = {
   API_MAX_CONCURRENCY: setting('100', 'Concurrent calls, per process.', integer(1, 1000)),
   API_MAX_RPS: setting(
     '',
-    'Calls per second, whole group; each member takes its share of the lanes.',
+    'Calls per second, whole group; each member gets a share in proportion to its lanes.',
     optional(integer(1, 100_000)),
   ),
   API_IDEMPOTENT_OPERATIONS: setting(
@@ -194,7 +194,7 @@ export const SETTINGS = {
   ),
   API_IDEMPOTENCY_RETENTION: setting(
     '24h',
-    'How long the service remembers a key after its first call. We do not use the last API_TIMEOUT_MS and SETTLING_TIME_MS of that.',
+    'How long the service remembers a key after its first call. We stop relying on the key API_TIMEOUT_MS plus SETTLING_TIME_MS before that.',
     parseDurationMs,
   ),
   IMMEDIATE_EXECUTION: setting(
@@ -220,7 +220,7 @@ export const SETTINGS = {
   POLL_INTERVAL_MS: setting('5000', 'Interval of the status poller.', integer(100, 3_600_000)),
   POLL_START: setting(
     '',
-    'Transactions that are not ours are found if created since then. Default: the first start.',
+    'The poller finds transactions that we did not create if they were created since this time. Default: the first start with this TOPIC_PREFIX.',
     optional(instant),
   ),
   POLL_TERMINAL_FOR: setting('72h', 'How long a terminal transaction is still watched.', parseDurationMs),
@@ -234,7 +234,7 @@ export const SETTINGS = {
   HTTP_PORT: setting('8080', 'Port of the HTTP endpoints; 0 takes a free one.', integer(0, 65_535)),
   HTTP_ADVERTISED_ADDRESS: setting(
     '',
-    'Where other members of the group reach this one for the page: a host, or http(s)://host:port. Default: HTTP_HOST and HTTP_PORT; if HTTP_HOST is a wildcard, the first address that is not loopback. none: they do not ask it.',
+    'Where other members of the group reach this one for the page: a host, or http(s)://host:port. Default: HTTP_HOST and HTTP_PORT; if HTTP_HOST is a wildcard, the first address that is not loopback. none: the others do not ask this one.',
     optional(memberAddress),
   ),
   HTTP_AUTH_TOKEN: setting('', 'Bearer token that page, state and metrics require, if set.', optionalText, true),
