@@ -1,4 +1,4 @@
-/** What every Node process that a test starts inherits: the path, no warnings, and compiled code instead of compiling it again. */
+/** The environment of every Node process that a test starts: PATH, no warnings, and the shared compile cache. */
 export function childEnvironment(): Record<string, string> {
   const { NODE_COMPILE_CACHE, PATH = '' } = process.env;
   return { PATH, NODE_NO_WARNINGS: '1', ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }) };

@@ -1,13 +1,13 @@
-/** Commands as tests publish them, each moving the money of accounts of its own. */
+/** Commands that tests publish. Each moves money between its own accounts. */
 import type { CommandInput } from 'payment-processor-client';
 import { laneOf } from 'payment-processor-contract/keys';
 import { LANES } from './stack-options.ts';
 import type { Stack } from './stack.ts';
 
-/** What an internal account of the sandbox begins with; smallest unit. */
+/** Starting balance of the sandbox's internal accounts; smallest unit. */
 export const STARTING_BALANCE = 9_000_000_000_000_000_000n;
 
-/** The account that a transfer-in of this key moves money to. The last letter keeps the sandbox's scenarios away. */
+/** Destination of this key's transfer-in. The final letter is there because final digits select a sandbox scenario. */
 export function accountOf(key: string): string {
   return `InternalAccount:${key}-x`;
 }
@@ -25,12 +25,12 @@ export function createQuoteOf(key: string, amount = 1000n): CommandInput<'create
   };
 }
 
-/** Carried by every message of a command, so that its events can be recognised as its own. */
+/** Every message of a command carries it, so that tests can match events to commands. */
 export function correlationIdOf(key: string): string {
   return `order of ${key}`;
 }
 
-/** @returns keys of the lane, as many as wanted */
+/** @returns `count` keys of the lane */
 export function keysOfLane(name: string, lane: number, count: number, laneCount = LANES): string[] {
   const keys: string[] = [];
   for (let index = 1; keys.length < count; index += 1) {
@@ -40,13 +40,13 @@ export function keysOfLane(name: string, lane: number, count: number, laneCount 
   return keys;
 }
 
-/** A quote made beside the processor, and the command that executes it. */
+/** Creates a quote at the service, without the processor. @returns the command that executes it */
 export async function executionOf(stack: Pick<Stack, 'service'>, key: string): Promise<CommandInput<'execute-quote'>> {
   const quote = await stack.service.createQuote(accountOf(key));
   return { quoteId: quote.id, transactionId: quote.transactionId };
 }
 
-/** An incoming payment that is PENDING, and the command that rejects it. */
+/** Creates a PENDING incoming payment at the service. @returns the command that rejects it */
 export async function rejectionOf(
   stack: Pick<Stack, 'service'>,
   key: string,

@@ -1,6 +1,6 @@
 /**
- * Loaded into a processor before its own code (`node --import`): a bug of our own that ends the process, on purpose, as a
- * fault of a native library would. Reading an Avro value that contains the text DEADLY_TEXT kills it.
+ * Preloaded into a processor (`node --import`): an injected bug. Reading an Avro value that contains DEADLY_TEXT kills the
+ * process, as a crash in a native library would.
  */
 import { RecordRegistry } from 'payment-processor-contract/registry';
 

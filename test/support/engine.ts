@@ -1,6 +1,6 @@
 /**
- * One Kafka and one schema registry for the whole test run; tests keep apart by their own topic prefixes and groups.
- * With TEST_KAFKA_BROKERS and TEST_SCHEMA_REGISTRY_URL set, ones that already run are used and left running.
+ * One Kafka and one schema registry for the whole test run; each test has its own topic prefix and groups.
+ * If TEST_KAFKA_BROKERS and TEST_SCHEMA_REGISTRY_URL are set, the tests use those servers and leave them running.
  */
 import type { TestProject } from 'vitest/node';
 import { startEngine, type Engine } from 'payment-processor-local-kafka/start';

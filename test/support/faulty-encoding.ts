@@ -1,7 +1,6 @@
 /**
- * Loaded into a processor before its own code (`node --import`): a bug of our own, on purpose. Encoding the result of the
- * command with the key FAULTY_KEY fails for FAULTY_FOR_MS, 0 by default, and then three times, as often as it takes to be set
- * aside; then it works.
+ * Preloaded into a processor (`node --import`): an injected bug. Encoding the result of command FAULTY_KEY fails for
+ * FAULTY_FOR_MS (default 0), then three more times, after which the message is set aside. Then it works.
  */
 import { RecordRegistry } from 'payment-processor-contract/registry';
 import { MessageFailures } from '../../src/consumers/message-failures.ts';

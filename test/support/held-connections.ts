@@ -1,11 +1,11 @@
-/** Connections as the kernel counts them: the other side may see the end of a dropped one late, or never. */
+/** Counts connections in the kernel's table, because a server may notice a dropped connection late, or never. */
 import { readFileSync } from 'node:fs';
 import { tcpSocketsOf } from '../../proofs/soak/process-handles.ts';
 
-/** None of them belongs to a process any more. */
+/** The inode of a socket that no process owns any more. */
 const NO_INODE = '0';
 
-/** How many connections processes of this machine hold to a port of it, as clients. */
+/** @returns how many connections to this local port client processes hold */
 export function connectionsHeldTo(port: number): number {
   return tcpSocketsOf(readFileSync('/proc/net/tcp', 'utf8')).filter(
     ({ inode, remotePort }) => remotePort === port && inode !== NO_INODE,

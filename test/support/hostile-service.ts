@@ -1,6 +1,6 @@
 /**
- * An HTTP server in the payment service's place that answers what a test says, byte for byte, and keeps what it was
- * sent. GET /transactions is answered with an empty page unless the test says otherwise.
+ * An HTTP server that stands in for the payment service. It sends the test's answers byte for byte and records the
+ * requests. By default, GET /transactions returns an empty page.
  */
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,14 +25,14 @@ export interface HostileService {
   /** With a version segment. */
   baseUrl: string;
   requests: ReceivedRequest[];
-  /** The most requests other than GET that were under way at once. */
+  /** The highest number of concurrent requests, not counting GET. */
   mostAtOnce(): number;
   close(): Promise<void>;
 }
 
 const EMPTY_PAGE: RawAnswer = { httpStatus: 200, body: '{"data":[],"hasMore":false}' };
 
-/** What a test has the service answer; null: an empty page. */
+/** The test's answer to a request; null: an empty page. */
 export type HostileAnswer = (request: ReceivedRequest) => RawAnswer | null | Promise<RawAnswer | null>;
 
 export async function startHostileService(answer: HostileAnswer): Promise<HostileService> {

@@ -1,6 +1,6 @@
 /**
- * Everything that the processor tells the world: results, status events and dead letters, as a read_committed reader
- * sees them, in the order of arrival. It owns its two readers until it is closed.
+ * Everything that the processor publishes: results, status events and dead letters, as a read_committed reader receives
+ * them, in order of arrival. Owns its two readers until it is closed.
  */
 import { subscribe, type Envelope, type PaymentEvent } from 'payment-processor-client';
 import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
@@ -14,7 +14,7 @@ export type ResultEvent = Extract<PaymentEvent, { kind: 'result' }>;
 export type TransactionEvent = Envelope & { kind: 'transaction-status'; value: TransactionStatusChanged };
 export type QuoteEvent = Envelope & { kind: 'quote-status'; value: QuoteStatusChanged };
 
-/** Time for a call, its doubt and a lost session, several times over. */
+/** Several times as long as a call, its settling time and a session timeout. */
 const AWAIT_MS = 60_000;
 
 export class Journal {
@@ -69,7 +69,7 @@ export class Journal {
     return this.#events.filter((event): event is ResultEvent => event.kind === 'result');
   }
 
-  /** Of all keys, without going through them. */
+  /** The number of results of all keys; cheaper than counting `results()`. */
   resultCount(): number {
     return this.#resultCount;
   }
@@ -100,20 +100,20 @@ export class Journal {
     return this.#deadLetters;
   }
 
-  /** The first result of the key. */
+  /** Waits for the first result of the key. */
   async result(key: string, timeoutMs = AWAIT_MS): Promise<ResultEvent> {
     const [first] = await this.resultsOf(key, 1, timeoutMs);
     if (first === undefined) throw new Error(`no result of ${key}`);
     return first;
   }
 
-  /** The results of the key, once there are as many. */
+  /** Waits until the key has `count` results. */
   async resultsOf(key: string, count: number, timeoutMs = AWAIT_MS): Promise<ResultEvent[]> {
     await this.until(() => this.results(key).length >= count, `${count} results of ${key}`, timeoutMs);
     return this.results(key);
   }
 
-  /** A first result for each of the keys, in their order. */
+  /** Waits for the first result of each key. @returns them in the order of the keys */
   async resultsOfAll(keys: readonly string[], timeoutMs = AWAIT_MS): Promise<ResultEvent[]> {
     const missing = (): string[] => keys.filter((key) => !this.#resultsByKey.has(key));
     await this.until(
@@ -124,7 +124,7 @@ export class Journal {
     return keys.flatMap((key) => this.results(key).slice(0, 1));
   }
 
-  /** The dead letter whose original key is this. */
+  /** Waits for a dead letter that matches. */
   async deadLetter(isIt: (record: TopicRecord) => boolean, what: string): Promise<TopicRecord> {
     await this.until(() => this.#deadLetters.some(isIt), `a dead letter: ${what}`);
     return this.#deadLetters.find(isIt) as TopicRecord;

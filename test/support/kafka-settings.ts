@@ -1,4 +1,4 @@
-/** Settings of Kafka for tests that speak to brokers which ask for nothing. */
+/** Kafka settings for tests against brokers without access control. */
 import { readSomeSettings } from 'payment-processor-contract/config';
 import { KAFKA_SETTING_NAMES, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 

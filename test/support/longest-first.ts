@@ -1,7 +1,7 @@
 /** Long files first, so that the workers end together; then those that wait for Kafka; the pure ones fill the gaps. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Of more than 20 seconds each on two quiet cores; the longest first. */
+/** Files that take over 20 s each on two idle cores, longest first. */
 const LONGEST: readonly string[] = [
   'test/promises/i6-fuzz',
   'test/promises/i5-brokers',

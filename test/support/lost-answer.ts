@@ -1,4 +1,4 @@
-/** A call that took effect and whose answer was lost, where nothing settles it. */
+/** A call that took effect, whose answer was lost, and whose outcome nothing can settle. */
 import { expect } from 'vitest';
 import { transferInOf } from './commands.ts';
 import type { ResultEvent } from './journal.ts';

@@ -1,6 +1,6 @@
 import type { EffectsReport } from './sandbox-control.ts';
 
-/** Of a service that nobody has called. */
+/** The report of a service that received no call. */
 export const NO_EFFECTS: EffectsReport = {
   operations: {
     'transfer-in': {},

@@ -1,9 +1,9 @@
-/** What tests of outages await: the reason while one lasts, and the results once it is over. */
+/** What outage tests wait for: a readiness reason during the outage, and the results afterwards. */
 import { expect } from 'vitest';
 import { eventually } from './watch.ts';
 import type { TestProcessor, TestStack } from './with-stack.ts';
 
-/** @returns once readiness gives such a reason */
+/** Waits until readiness gives a reason that matches. */
 export async function reasonsOf(processor: Pick<TestProcessor, 'readiness'>, pattern: RegExp): Promise<void> {
   await eventually(
     () => processor.readiness(),
@@ -12,7 +12,7 @@ export async function reasonsOf(processor: Pick<TestProcessor, 'readiness'>, pat
   );
 }
 
-/** Each command is answered once, ACCEPTED, and nothing is buried. */
+/** Expects one ACCEPTED result per command, and no dead letters. */
 export async function allAccepted({ journal }: Pick<TestStack, 'journal'>, keys: readonly string[]): Promise<void> {
   const results = await journal.resultsOfAll(keys);
   expect(results.map(({ key, value }) => [key, value.outcome])).toEqual(keys.map((key) => [key, 'ACCEPTED']));

@@ -1,6 +1,6 @@
 /**
- * The poison kit: every kind of message that a lane must survive, by name. How each is made and what must come of it is
- * in poison/; how it is tried against a processor is in ../fuzz/.
+ * The poison kit: every kind of message that a lane must survive, by name. poison/ makes them and states the expected
+ * outcome of each; ../fuzz/ sends them to a processor.
  */
 import { BATCH_FAMILIES } from './poison/batch-kinds.ts';
 import { DECISION_FAMILIES } from './poison/decision-kinds.ts';

@@ -3,7 +3,7 @@
  *
  *   started -> ready (every lane that the group gave it is open) -> stopped by SIGTERM, killed, or ended by itself
  *
- * Whoever started it ends it; `end` may always be called and leaves no process behind. Its log is kept, bounded.
+ * Its starter ends it; `end` may be called at any time and leaves no process behind. The latest log lines are kept.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { startArguments } from '../../dev/start-command.ts';
@@ -11,9 +11,9 @@ import { freePort, LOOPBACK } from 'payment-processor-local-kafka/ports';
 import { childEnvironment } from './child-environment.ts';
 import { Watch } from './watch.ts';
 
-/** Start of Node, schemas, topics, and a group that has to wait for the session of a killed member. */
+/** Covers the start of Node, schemas, topics, and a group that waits for a killed member's session timeout. */
 const READY_MS_MAX = 45_000;
-/** Calls end and are committed within their own deadline; beyond this the end is no orderly one. */
+/** Calls end and are committed within their own deadlines; a stop that takes longer is not orderly. */
 const STOP_MS_MAX = 30_000;
 /** Log lines kept for a failing test. */
 const LINES_MAX = 5_000;
@@ -30,7 +30,7 @@ export interface ProcessEnd {
   signal: NodeJS.Signals | null;
 }
 
-/** Killed when this process exits. A signal that nobody handles emits no exit event, so nothing is killed then. */
+/** Processes to kill when this one exits. An unhandled signal emits no 'exit' event, so they survive it. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
@@ -48,7 +48,7 @@ export class RunningProcessor {
   #assigned: readonly number[] | null = null;
   readonly #open = new Set<number>();
 
-  /** @param within a command that becomes the one that is added to it, as `env` does; none by default */
+  /** @param within a command that executes the one appended to it, as `env` does; none by default */
   constructor(environment: Readonly<Record<string, string>>, httpPort: number, within: readonly string[] = []) {
     this.httpUrl = `http://${LOOPBACK}:${httpPort}`;
     const [program = '', ...words] = [...within, process.execPath, ...startArguments()];
@@ -72,7 +72,7 @@ export class RunningProcessor {
     return this.#child.pid ?? 0;
   }
 
-  /** Lanes that the group last gave it; none before the first time. */
+  /** The lanes of the latest assignment; empty before the first. */
   assignedLanes(): readonly number[] {
     return this.#assigned ?? [];
   }
@@ -109,7 +109,7 @@ export class RunningProcessor {
     return (await fetch(`${this.httpUrl}/metrics`)).text();
   }
 
-  /** A line of this event, from the start on. */
+  /** Waits for a log line with this event; earlier lines count. */
   async logged(event: string, timeoutMs = READY_MS_MAX): Promise<LogLine> {
     const find = (): LogLine | undefined => this.log().find((line) => line.event === event);
     await this.#watch.until(
@@ -120,13 +120,13 @@ export class RunningProcessor {
     return find() ?? {};
   }
 
-  /** Killed as the kernel or a node failure would. */
+  /** SIGKILL, as by the kernel or a node failure. */
   async kill9(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.ended;
   }
 
-  /** Asked to end in order. */
+  /** SIGTERM; SIGKILL if it takes too long. */
   async stop(): Promise<ProcessEnd> {
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_MS_MAX);
     this.#child.kill('SIGTERM');
@@ -135,7 +135,7 @@ export class RunningProcessor {
     return end;
   }
 
-  /** SIGSTOP: neither heartbeats nor calls, and every connection stays. */
+  /** SIGSTOP: no heartbeats and no calls, but connections stay open. */
   freeze(): void {
     this.#child.kill('SIGSTOP');
   }
@@ -173,7 +173,7 @@ export class RunningProcessor {
   }
 }
 
-/** Starts the processor with this environment alone. It is not ready yet. */
+/** Starts the processor with only this environment. It is not ready yet. */
 export async function spawnProcessor(environment: Readonly<Record<string, string>>): Promise<RunningProcessor> {
   return new RunningProcessor(environment, await freePort());
 }

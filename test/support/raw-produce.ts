@@ -8,20 +8,20 @@ import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 
 type Answer =
   | { kind: 'taken'; baseOffset: bigint }
-  /** Kafka's error code, and the broker's words where it has any. */
+  /** Kafka's error code, and the broker's message, if any. */
   | { kind: 'refused'; errorCode: number; message: string };
 
-/** Repeated: it was asked for more than once, and may be written as often. */
+/** Repeated: it was sent more than once, so it may be written more than once. */
 export type Produced = Answer & { isRepeated: boolean };
 
 const API_PRODUCE = 0;
-/** The last before tagged fields; takes zstd, gives the reason of a refusal. */
+/** The last version without tagged fields; allows zstd, and returns the reason for a refusal. */
 const PRODUCE_VERSION = 8;
 const ACKS_ALL = -1;
-/** Of the broker, for acknowledgements of its followers. */
+/** How long the broker waits for its followers' acknowledgements. */
 const BROKER_TIMEOUT_MS = 10_000;
 const ANSWER_MS_MAX = 30_000;
-/** The leader is another, or none, for the moment. */
+/** The leader has moved, or there is none at the moment. */
 const RETRIABLE_CODES: readonly number[] = [3, 5, 6, 7, 9, 19, 20];
 const TRIES_MAX = 20;
 const RETRY_MS = 500;
@@ -97,7 +97,7 @@ function produceRequest(topic: string, partition: number, batch: Buffer): Buffer
   return Buffer.concat([int32(request.length), request]);
 }
 
-/** One request, one answer, without its length. */
+/** Sends one request. @returns the answer without its length field */
 function exchange(host: string, port: number, request: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port });
@@ -123,7 +123,7 @@ function exchange(host: string, port: number, request: Buffer): Promise<Buffer> 
   });
 }
 
-/** Of one topic and one partition. */
+/** Reads an answer that has one topic and one partition. */
 function readAnswer(answer: Buffer): Answer {
   let offset = 4 + 4; // correlation id, number of topics
   offset += 2 + answer.readInt16BE(offset) + 4; // topic, number of partitions

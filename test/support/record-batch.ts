@@ -1,12 +1,12 @@
 /**
- * Record batches of Kafka as bytes (magic 2), as any client could write them: every field may be wrong. Only the
- * checksum is right, for the broker takes nothing else.
+ * Kafka record batches as bytes (magic 2), as any client could write them: every field may be wrong. Only the checksum is
+ * always right, because brokers verify it.
  */
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { compressFrameSync } from 'lz4-napi';
 import { compressSync } from 'snappy';
 
-/** A name or value that is no text stands as its bytes. */
+/** A name or value that is not text is given as bytes. */
 export type HeaderList = readonly (readonly [Buffer | string, Buffer | string | null])[];
 
 export interface BatchRecord {
@@ -36,7 +36,7 @@ export const CODECS = {
 export type CodecName = keyof typeof CODECS;
 
 export interface BatchFields {
-  /** What stands where the records do: theirs, compressed or not. */
+  /** The bytes in place of the records, compressed or not. */
   readonly body: Buffer;
   readonly attributes?: number;
   readonly recordCount?: number;
@@ -47,23 +47,23 @@ export interface BatchFields {
   readonly producerEpoch?: number;
   readonly firstSequence?: number;
   readonly magic?: number;
-  /** Bytes of the batch behind this field, as it says. */
+  /** The stated number of bytes after the length field. */
   readonly length?: number;
 }
 
 const MAGIC = 2;
-/** Of the batch before the part that the checksum covers: leader epoch, magic, checksum. */
+/** Fields between the length and the part that the checksum covers: leader epoch, magic, checksum. */
 const UNCHECKED_BYTES = 9;
 const XERIAL_HEADER = Buffer.from('82534e41505059000000000100000001', 'hex');
 /** snappy-java's default. */
 const XERIAL_BLOCK_BYTES = 32 * 1024;
 
-/** The records behind each other, as they stand in a batch before compression. */
+/** Concatenates the records, as in a batch before compression. */
 export function encodeRecords(records: readonly BatchRecord[]): Buffer {
   return Buffer.concat(records.map((record, index) => encodeRecord(record, index)));
 }
 
-/** A batch of the records, right in every field. */
+/** A batch of the records; every field that is not given is right. */
 export function batchOf(
   records: readonly BatchRecord[],
   codec: Codec = CODECS.none,
@@ -149,7 +149,7 @@ class GrowingBytes {
   }
 }
 
-/** Of the lengths that most texts have. */
+/** The encoded lengths of most texts. */
 const SHORT = Array.from({ length: 64 }, (_, length) => Buffer.from([2 * length]));
 
 /** A number as Kafka and Avro write it: zigzag, seven bits at a time. */

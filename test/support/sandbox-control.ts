@@ -1,8 +1,8 @@
-/** What tests ask of the sandbox beside the processor: its control endpoints, and calls of a client's own. */
+/** What tests ask the sandbox without the processor: control endpoints, and calls as another client. */
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { request } from 'undici';
 
-/** Any non-empty credentials will do unless the sandbox was given some. */
+/** The sandbox accepts any non-empty credentials unless it was given some. */
 export const TOKEN_ID = 'token-id-of-a-test';
 export const CLIENT_SECRET = 'client-secret-of-a-test';
 
@@ -35,7 +35,7 @@ export interface StatusChange {
   atMs: number;
 }
 
-/** What really became of a payment: every status that it had, oldest first. */
+/** The true history of a payment: every status, oldest first. */
 export interface PaymentHistory {
   id: string;
   type: 'INCOMING' | 'OUTGOING';
@@ -47,7 +47,7 @@ export interface PaymentHistory {
 /** A rule of `POST /control/faults`; see the sandbox's README. */
 export type Fault = { kind: string; operation?: string } & Record<string, string | number | boolean>;
 
-/** A rule that holds, with the number of calls that it hit. */
+/** An active rule, with its number of hits. */
 export type CountedFault = Fault & { hits: number };
 
 export interface SandboxQuote {
@@ -71,7 +71,7 @@ type Exchange = (request: {
   body?: string;
 }) => Promise<{ status: number; text: string }>;
 
-/** A connection for each request: the sandbox may close one that was kept just as the next request is written to it. */
+/** One connection per request: the sandbox may close an idle one just as the next request is written to it. */
 const overTheNetwork: Exchange = async ({ url, ...options }) => {
   const { statusCode, body } = await request(url, { ...options, reset: true });
   return { status: statusCode, text: await body.text() };
@@ -98,7 +98,7 @@ export class SandboxControl {
     return this.#ask<EffectsReport>('GET', `${this.#url}/control/effects`);
   }
 
-  /** Calls that change something, by the service's own books: look-ups and polls are not among them. */
+  /** Calls that change state, by the service's own count; look-ups and polls do not count. */
   async callsMade(): Promise<number> {
     const { totals } = await this.effects();
     return COMMAND_TYPES.reduce((sum, type) => sum + (totals[type]?.calls ?? 0), 0);
@@ -108,7 +108,7 @@ export class SandboxControl {
     return this.#ask<BooksReport>('GET', `${this.#url}/control/books`);
   }
 
-  /** Of every transaction, in the order of creation. */
+  /** The history of every transaction, in the order of creation. */
   async histories(): Promise<PaymentHistory[]> {
     const { transactions } = await this.#ask<{ transactions: PaymentHistory[] }>(
       'GET',
@@ -117,7 +117,7 @@ export class SandboxControl {
     return transactions;
   }
 
-  /** What the account has, 0 for one that was never named; smallest unit. */
+  /** The account's balance; 0 if the service has not seen the account; smallest unit. */
   async balanceOf(account: string): Promise<bigint> {
     const { balances } = await this.books();
     return BigInt(balances.find((line) => line.account === account)?.balance ?? '0');
@@ -144,7 +144,7 @@ export class SandboxControl {
     await this.#ask('POST', `${this.#url}/control/accounts`, accounts);
   }
 
-  /** A quote that was not asked for by a command. */
+  /** Creates a quote that no command asked for. */
   createQuote(sourceAccountId: string, amount = 1000): Promise<SandboxQuote> {
     return this.#ask<SandboxQuote>('POST', `${this.#baseUrl}/quotes`, {
       source: { sourceType: 'ACCOUNT', accountId: sourceAccountId },
@@ -154,7 +154,7 @@ export class SandboxControl {
     });
   }
 
-  /** An incoming UMA payment, PENDING for the sandbox's approval time. */
+  /** Creates an incoming UMA payment, PENDING for the sandbox's approval time. */
   simulateUmaReceive(customerId: string, amount = 700): Promise<SandboxTransaction> {
     return this.#ask<SandboxTransaction>('POST', `${this.#baseUrl}/sandbox/uma/receive`, {
       senderUmaAddress: '$sender@example.com',

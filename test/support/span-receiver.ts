@@ -17,7 +17,7 @@ export interface ReceivedSpan {
   attributes: Record<string, string | number>;
   isError: boolean;
   traceState: string;
-  /** Of the resource. */
+  /** The resource's attributes. */
   service: Record<string, string | number>;
 }
 
@@ -44,7 +44,7 @@ interface OtlpRequest {
 export type ReceiverMood = 'answers' | 'refuses' | 'hangs';
 
 const STATUS_ERROR = 2;
-/** Of a batch's delay, a call and a doubt, several times over. */
+/** Several times as long as a batch's delay, a call and its settling time. */
 const AWAIT_MS = 30_000;
 
 export class SpanReceiver {
@@ -88,7 +88,7 @@ export class SpanReceiver {
     return this.spans.filter((span) => span.traceId === traceId);
   }
 
-  /** The spans that fit, once there are as many. */
+  /** Waits until `count` spans match. */
   async received(isIt: (span: ReceivedSpan) => boolean, count: number, what: string): Promise<ReceivedSpan[]> {
     const found = (): ReceivedSpan[] => this.spans.filter(isIt);
     await this.until(() => found().length >= count, `${count} spans: ${what}`);
@@ -132,7 +132,7 @@ function plain(attributes: OtlpAttribute[]): Record<string, string | number> {
   );
 }
 
-/** Settings of a processor that sends JSON there, soon. */
+/** Settings that make a processor send its spans to this receiver, as JSON and after a short delay. */
 export function tracingTo(receiver: SpanReceiver): Record<string, string> {
   return {
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,

@@ -1,4 +1,4 @@
-/** What a stack is made of, whether its Kafka is a real one or simulated. */
+/** Options of a stack, with a real or a simulated Kafka. */
 import type { IHeaders } from 'kafkajs';
 import type { SandboxStartOptions } from 'payment-processor-sandbox/start';
 
@@ -13,11 +13,11 @@ export interface StackOptions {
   sandbox?: SandboxStartOptions;
   /** False: the journal stays empty. */
   isRead?: boolean;
-  /** Settings of the processor beside the usual ones. */
+  /** Additional settings of the processor. */
   settings?: Readonly<Record<string, string>>;
 }
 
-/** Short times, so that a lost member and a doubt are over in seconds. */
+/** Short timeouts, so that the loss of a member or an answer is settled in seconds. */
 export const QUICK_SETTINGS = {
   KAFKA_SESSION_TIMEOUT_MS: '2000',
   KAFKA_HEARTBEAT_INTERVAL_MS: '300',
@@ -27,7 +27,7 @@ export const QUICK_SETTINGS = {
   SANDBOX_COMMANDS: 'true',
 };
 
-/** Nothing becomes of a payment by itself while a test runs. */
+/** So slow that no payment proceeds by itself during a test. */
 export const SLOW_PAYMENTS = { settleMs: 60_000, approvalMs: 600_000 };
 
 export interface RawMessage {

@@ -40,10 +40,10 @@ const CLEANED_AT_ONCE = {
   'delete.retention.ms': '100',
   'min.cleanable.dirty.ratio': '0.01',
 };
-/** The log cleaner looks every 15 s, and takes a deletion away with its second pass. */
+/** The log cleaner runs every 15 s, and removes a tombstone in its second pass. */
 const CLEANED_MS_MAX = 120_000;
 
-/** Settings of a processor with a bug that the command of this key brings out three times (faulty-encoding.ts). */
+/** Settings that inject a bug which the command of this key hits three times (faulty-encoding.ts). */
 export function faultyFor(key: string): Record<string, string> {
   return { FAULTY_KEY: key, NODE_OPTIONS: `--import ${new URL('faulty-encoding.ts', import.meta.url).href}` };
 }
@@ -113,21 +113,21 @@ export class Stack {
     return stack;
   }
 
-  /** A processor whose lanes are open. */
+  /** Starts a processor and waits until its lanes are open. */
   async startProcessor(overrides: Readonly<Record<string, string>> = {}): Promise<RunningProcessor> {
     const processor = await this.spawnProcessor(overrides);
     await processor.ready();
     return processor;
   }
 
-  /** A processor that has just been started. */
+  /** Starts a processor without waiting until it is ready. */
   async spawnProcessor(overrides: Readonly<Record<string, string>> = {}): Promise<RunningProcessor> {
     const processor = await spawnProcessor({ ...this.environment, ...overrides });
     this.#processors.push(processor);
     return processor;
   }
 
-  /** Publishes bytes as they are, past all checks of the client. */
+  /** Publishes bytes as they are, without the client's checks. */
   async publishRaw(type: CommandType, ...messages: RawMessage[]): Promise<void> {
     await this.#raw.send({ topic: this.topics.commands[type], messages: messages.map((message) => ({ ...message })) });
   }
@@ -140,7 +140,7 @@ export class Stack {
     await this.#raw.send({ topic: this.topics.operatorDecisions, messages });
   }
 
-  /** An operator's order to hold or release, to every lane. */
+  /** Publishes an operator's order to hold or release to every lane. */
   async publishHold(order: HoldOrder): Promise<void> {
     const value = JSON.stringify(order);
     const messages = Array.from({ length: Number(this.environment['LANES']) }, (_, partition) => ({
@@ -150,14 +150,14 @@ export class Stack {
     await this.#raw.send({ topic: this.topics.operatorHolds, messages });
   }
 
-  /** A service in the sandbox's place; closed with the stack. */
+  /** Starts a service that replaces the sandbox; closed with the stack. */
   async hostileService(answer: HostileAnswer): Promise<HostileService> {
     const service = await startHostileService(answer);
     this.#hostile.push(service);
     return service;
   }
 
-  /** Every record of the ledger that is committed. */
+  /** Every committed record of the ledger. */
   async readLedger(): Promise<TopicRecord[]> {
     const records: TopicRecord[] = [];
     const reader = await openTopicReader(this.kafka, {
@@ -172,7 +172,7 @@ export class Stack {
     return records;
   }
 
-  /** Deletes a topic and makes it again, as an operator would who repairs something. */
+  /** Deletes and recreates a topic, as an operator might to repair something. */
   async makeTopicAgain(topic: string): Promise<void> {
     await withAdmin(this.kafka, (admin) => admin.deleteTopics({ topics: [topic] }));
     await eventually(
@@ -205,7 +205,7 @@ export class Stack {
     await withAdmin(this.kafka, (admin) => admin.alterConfigs({ validateOnly: false, resources }));
   }
 
-  /** Deletes a key of lane 0 from the ledger, and has the log cleaner take its tombstone away as well. */
+  /** Deletes a key of lane 0 from the ledger, and waits until the log cleaner has removed its tombstone too. */
   async forgetInLedger(key: string): Promise<void> {
     const isLedger = ({ purpose }: TopicDefinition): boolean => purpose === 'ledger';
     await this.configureTopics(CLEANED_AT_ONCE, isLedger);

@@ -1,4 +1,4 @@
-/** Processors at each of six steps of their start, one for each, behind gates to Kafka that are shut there. */
+/** Six processors, each held at a different step of its start by a gate to Kafka that shuts there. */
 import { afterEach, expect, inject } from 'vitest';
 import { laneOf } from 'payment-processor-contract/keys';
 import { transferInOf } from './commands.ts';
@@ -7,9 +7,9 @@ import type { RunningProcessor } from './processor.ts';
 import type { Stack } from './stack.ts';
 import { eventually } from './watch.ts';
 
-/** Some clients wait two seconds between tries, steps up to ten. */
+/** Some clients wait 2 s between retries, and start steps up to 10 s. */
 const BACK_MS_MAX = 40_000;
-/** Of a process that has opened its lanes. */
+/** The most connections of a process that has opened its lanes. */
 const CONNECTIONS_MAX = 10;
 const ENDED_MS_MAX = 15_000;
 
@@ -38,7 +38,7 @@ const STEPS: readonly Step[] = [
   },
   { what: /opening the ledger/, at: 'the connection of its reader', isFor: isReader },
   {
-    // Nothing may be there to be read.
+    // If the ledger is empty, the start may already be at the next step.
     what: /reading the ledger|joining the consumer group/,
     at: 'the first fetch',
     isFor: (request) => isReader(request) && request.apiKey === KAFKA_API.fetch,
@@ -56,7 +56,7 @@ export interface WaitingStart {
   readonly processor: RunningProcessor;
 }
 
-/** What it says first of all that keeps it from being ready; it lives. */
+/** @returns the first reason why it is not ready, while liveness is OK */
 export async function saysWhy({ processor, step }: WaitingStart): Promise<string> {
   const isWaiting = (reason: string): boolean => reason.startsWith('starting: ') && step.what.test(reason);
   const { reasons } = await eventually(
@@ -74,7 +74,7 @@ export interface Starts {
   allEnd(waiting: readonly WaitingStart[]): Promise<void>;
 }
 
-/** @param stack of as many lanes as there are steps; its processors are ended after each test */
+/** @param stack with one lane per step; its processors are ended after each test */
 export function useStarts(stack: () => Stack): Starts {
   const gates: KafkaGate[] = [];
   afterEach(async () => {
@@ -82,7 +82,7 @@ export function useStarts(stack: () => Stack): Starts {
     await Promise.all(gates.splice(0).map((gate) => gate.close()));
   });
 
-  /** A processor for each step, behind a gate of its own that is shut there. */
+  /** Starts one processor per step, behind its own gate, which shuts at that step. */
   const upToEach = (ending: 'still' | 'away'): Promise<WaitingStart[]> => {
     return Promise.all(
       STEPS.map(async (step) => {
@@ -96,7 +96,7 @@ export function useStarts(stack: () => Stack): Starts {
     );
   };
 
-  /** All share the lanes then, and answer a command in each. */
+  /** Opens all gates; the processors then share the lanes and answer a command in each. */
   const allGoOn = async (waiting: readonly WaitingStart[], name: string): Promise<void> => {
     await Promise.all(waiting.map(({ gate }) => gate.open()));
     for (const { processor, step } of waiting) {
@@ -120,7 +120,7 @@ export function useStarts(stack: () => Stack): Starts {
     }
   };
 
-  /** In order, and soon, when they are asked to. */
+  /** On SIGTERM, all end in order and soon. */
   const allEnd = async (waiting: readonly WaitingStart[]): Promise<void> => {
     const beganMs = performance.now();
     const ends = await Promise.all(waiting.map(({ processor }) => processor.stop()));

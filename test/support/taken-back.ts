@@ -1,4 +1,4 @@
-/** A publisher that writes in a transaction, and takes it back: readers are held up behind it, and then given nothing of it. */
+/** A publisher that aborts its transaction: readers are held up behind it, and then get none of its messages. */
 import type { Kafka } from 'kafkajs';
 import { createCluster } from '../../src/producers/kafka-cluster.ts';
 import { ProducerSession } from '../../src/producers/producer-session.ts';
@@ -7,7 +7,7 @@ import { encodeBatches } from '../../src/producers/record-batch.ts';
 /** Longer than any test leaves it open. */
 const TRANSACTION_TIMEOUT_MS = 60_000;
 
-/** One message in each of the partitions. @returns what takes them back */
+/** Writes one message to each partition. @returns a function that aborts the transaction */
 export async function writtenToTakeBack(
   kafka: Kafka,
   transactionalId: string,

@@ -1,7 +1,7 @@
 /**
- * Test files by what has to run for them: nothing, processes of their own (or what this one holds is counted), the shared Kafka
- * and registry, or beside those the shared Kafka that asks for log-ins and rights. A file and its imports say so, so that
- * nobody has to keep a list.
+ * Groups test files by what they need: nothing, processes of their own (or a count of what this process holds), the shared
+ * Kafka and registry, or also the shared Kafka with authentication and authorization. A file's text and imports decide, so
+ * nobody has to maintain a list.
  */
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ export type TestGroup = 'pure' | 'processes' | 'kafka' | 'secured';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FOLDERS = ['test', 'proofs', ...globSync('packages/*/test', { cwd: ROOT })];
-/** Run by commands of their own. */
+/** Other commands run these. */
 const ELSEWHERE = /^(test\/(operations|cluster)|proofs\/long)\//;
 const EITHER_STACK = join(ROOT, 'test/support/with-stack.ts');
 const SECURED_KAFKA = join(ROOT, 'test/access/secured-kafka.ts');
@@ -23,7 +23,7 @@ export function testFiles(): Readonly<Record<TestGroup, string[]>> {
   return files;
 }
 
-/** @returns those whose Kafka may be a real one or a simulated one */
+/** @returns the files that can run with a real or a simulated Kafka */
 export function testsOfEitherStack(): string[] {
   return allFiles().filter((file) => sourcesOf(join(ROOT, file)).has(EITHER_STACK));
 }

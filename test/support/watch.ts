@@ -1,19 +1,19 @@
-/** Waits for what others bring about: the condition is looked at whenever something changed, and a last time at the end. */
+/** Waits for a condition: checks it after every change, and a last time at the timeout. */
 
-/** Looked at as often without a change, for conditions that time alone brings about. */
+/** How often it is checked without a change, for conditions that depend only on time. */
 const LOOK_MS = 50;
 
 export class Watch {
   readonly #looks = new Set<() => void>();
 
-  /** Something changed: everybody who waits looks again. */
+  /** Reports a change: every waiting call checks its condition again. */
   changed(): void {
     for (const look of this.#looks) look();
   }
 
   /**
-   * @param what is awaited, for the error
-   * @throws what the condition throws; an Error when it does not come true in time
+   * @param what names the condition in the error
+   * @throws what the condition throws, or an Error at the timeout
    */
   async until(condition: () => boolean, timeoutMs: number, what: () => string): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
@@ -24,7 +24,7 @@ export class Watch {
         reject(error instanceof Error ? error : new Error(String(error)));
       }
     };
-    // After a standstill timers come before what has arrived meanwhile: that is taken in first.
+    // After a stall, Node runs timers before pending I/O; let that I/O in before the last check.
     const timer = setTimeout(() => {
       setImmediate(() => {
         look();
@@ -42,7 +42,7 @@ export class Watch {
   }
 }
 
-/** For conditions that have to be asked for, such as the sandbox's counts. */
+/** Polls, for conditions that need a request, such as the sandbox's counts. */
 export async function eventually<Value>(
   ask: () => Promise<Value>,
   isRight: (value: Value) => boolean,

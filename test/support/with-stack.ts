@@ -1,6 +1,6 @@
 /**
  * A stack for one test: in virtual time, where waiting costs nothing, or with TEST_STACK=real over a real Kafka, registry and
- * processes, as `npm run proofs` has it. Both pass the same tests.
+ * processes, as in `npm run proofs`. Both pass the same tests.
  */
 import { test as vitestTest } from 'vitest';
 import type { CommandType } from 'payment-processor-contract/commands';
@@ -17,12 +17,12 @@ export interface TestProcessor {
   /** Every assigned lane is open. */
   ready(): Promise<void>;
   readiness(): Promise<{ ready: boolean; reasons: readonly string[] }>;
-  /** A line of this event, from the start on. */
+  /** Waits for a log line with this event; earlier lines count. */
   logged(event: string): Promise<LogLine>;
   kill9(): Promise<void>;
-  /** Asked to end in order. */
+  /** Orderly shutdown, as on SIGTERM. */
   stop(): Promise<ProcessEnd>;
-  /** As a machine that stands still. */
+  /** Freezes the process, like a stalled machine. */
   freeze(): void;
   thaw(): void;
   /** What it logged last, as text. */
@@ -66,7 +66,7 @@ export type TestStackOptions = Omit<StackOptions, 'kafkaBrokers' | 'schemaRegist
 
 export const isReal = process.env['TEST_STACK'] === 'real';
 
-/** Imported when it is needed: neither half wants the other's packages. */
+/** Imports only the half it needs, because neither needs the other's packages. */
 export async function withStack(options: TestStackOptions, body: (stack: TestStack) => Promise<void>): Promise<void> {
   if (isReal) {
     const { withRealStack } = await import('./real-stack.ts');
@@ -85,7 +85,7 @@ interface StackTest {
   each<Case>(cases: readonly Case[]): (name: string, body: Body<GivenOf<Case>>) => void;
 }
 
-/** Tests that each have a stack of their own. @returns `stack` gives that of the test that runs */
+/** Each test gets its own stack. @returns `stack`, which gives the running test's stack */
 export function stackTests(options: TestStackOptions): { stack: () => TestStack; test: StackTest } {
   let current: TestStack | null = null;
   const within =

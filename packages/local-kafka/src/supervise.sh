@@ -10,7 +10,7 @@
 log=$1
 shift
 
-# It exists from the moment that the process id is known.
+# The log must exist before the process id is reported.
 : >>"$log"
 
 # Background jobs get /dev/null as their standard input, so the pipe is kept as descriptor 3.

@@ -23,7 +23,7 @@ export function systemClock(): Clock {
   };
 }
 
-/** A clock that stands still until it is advanced; due callbacks run in order, each at its own instant. */
+/** A clock that moves only when it is advanced; due callbacks run in order, each at its own instant. */
 export class ManualClock implements Clock {
   #nowMs: number;
   readonly #wakes = new Set<{ instantMs: number; wake: () => void }>();

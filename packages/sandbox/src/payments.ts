@@ -127,7 +127,7 @@ function planOf({ scenario, type }: Transaction, usualMs: number, settleMs: numb
       ];
     case 'fails': {
       const { failureReason } = scenario;
-      // Only the off-ramp fails after the money has left: it comes back later. The others fail before it is sent.
+      // Only an off-ramp fails after the money has left, so a refund follows. The others fail before it is sent.
       if (isOutgoing && failureReason === 'OFFRAMP_FAILED') {
         const refunded: Step = { status: 'REFUNDED', afterMs: settleMs, movement: 'return' };
         return [...sent, { status: 'FAILED', afterMs, failureReason }, refunded];

@@ -1,4 +1,4 @@
-/** Poison in record batches: damaged, cut, mislabelled, and such as expand beyond all measure. */
+/** Poison in record batches: damaged, truncated, mislabelled, or decompression bombs. */
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import {
   batchOf,
@@ -22,20 +22,20 @@ import {
 
 const MIB = 1024 * 1024;
 const COMPRESSED: readonly Exclude<CodecName, 'none'>[] = ['gzip', 'snappy', 'xerial', 'lz4', 'zstd'];
-/** Read to its end, or set aside as a whole: what is read in part only would be lost. */
+/** Read to its end, or set aside as a whole: reading only a part would lose the rest. */
 const READ_OR_ASIDE: Expected = {
   ...expected.accepted,
   answers: ['ACCEPTED', 'none'],
   burials: ['no', 'UNREADABLE_BATCH'],
   copy: 'either',
 };
-/** Expands to other records than were compressed. */
+/** Decompresses to different records than were compressed. */
 const SPOILT: Expected = {
   ...expected.accepted,
   answers: ['ACCEPTED', 'INVALID', 'none'],
   burials: ['no', 'UNREADABLE_BATCH', 'UNREADABLE', 'INVALID_KEY', 'NO_KEY'],
 };
-/** The broker reads no further than the last record: with these it does not check the bytes behind it. */
+/** With these codecs the broker does not check the bytes behind the last record. */
 const TAKEN_WITH_MORE: readonly CodecName[] = ['gzip', 'lz4'];
 const TAKEN_WITH_A_SPOILT_END: readonly CodecName[] = ['snappy', 'xerial'];
 const YEAR_9999_MS = 253_402_300_799_999n;
@@ -104,12 +104,12 @@ function bombs(): PoisonKind[] {
 
 /** Many messages in few bytes. */
 function crowds(): PoisonKind[] {
-  // By hand: each differs in its offset alone, and there are very many.
+  // Encoded by hand for speed: there are very many, and only their offsets differ.
   const crowd = (count: number): Buffer => {
     const bytes: number[] = [];
     for (let at = 0; at < count; at += 1) {
       const offset = zigzag(BigInt(at));
-      // Its length, attributes, time, offset, no key, no value, no headers; the length as zigzag has it.
+      // Length (zigzag), attributes, time, offset, no key, no value, no headers.
       bytes.push(2 * (offset.length + 5), 0, 0, ...offset, 1, 1, 0);
     }
     return Buffer.from(bytes);
@@ -132,7 +132,7 @@ function crowds(): PoisonKind[] {
   );
 }
 
-/** The broker expands what it is given, and refuses what it cannot. */
+/** The broker decompresses every batch, and refuses one that it cannot decompress. */
 function damaged(): PoisonKind[] {
   return COMPRESSED.flatMap((codec) => {
     const kind = (name: string, spoil: (body: Buffer) => Buffer, outcome: Expected): PoisonKind =>
@@ -148,7 +148,7 @@ function damaged(): PoisonKind[] {
       kind('of 20 bytes 0xff', () => Buffer.alloc(20, 0xff), refused),
       kind('of no bytes', () => Buffer.alloc(0), refused),
       kind('of plain bytes', () => encodeRecords([goodRecord('plain')]), refused),
-      // What it comes to depends on which byte that is.
+      // The outcome depends on what the byte encodes.
       kind('with a spoilt middle', (body) => flipped(body, Math.floor(body.length / 2)), {
         ...SPOILT,
         broker: 'either',
@@ -174,7 +174,7 @@ function flipped(body: Buffer, at: number): Buffer {
   return spoilt;
 }
 
-/** Batches that are an error to one library, and not to another. */
+/** Batches that some client libraries reject and others accept. */
 function layouts(): PoisonKind[] {
   const kind = (
     name: string,
@@ -270,7 +270,7 @@ function mislabelled(): PoisonKind[] {
   ];
 }
 
-/** Uncompressed, the broker counts the records and believes what each says of its offset. */
+/** In an uncompressed batch, the broker counts the records but trusts the offset that each one states. */
 function offsets(): PoisonKind[] {
   const { accepted, refusedByBroker: refused } = expected;
   return [7, -1, -7, 2 ** 31 - 1, -(2 ** 31)].flatMap((offsetDelta) => [
@@ -288,7 +288,7 @@ function offsets(): PoisonKind[] {
   ]);
 }
 
-/** A command's time is the broker's, whatever its publisher says. */
+/** The broker sets a command's timestamp, whatever the publisher sent. */
 function timestamps(): PoisonKind[] {
   const times: [string, bigint][] = [
     ['0', 0n],

@@ -1,4 +1,4 @@
-/** Poison on the topic of operators' decisions. A decision on a key that nobody knows is refused, which is a good answer. */
+/** Poison on the topic of operators' decisions. Refusing a decision on an unknown key is correct. */
 import { CODECS, zigzag, type HeaderList } from '../record-batch.ts';
 import {
   batchKind,
@@ -158,7 +158,7 @@ function keysAndSizes(): PoisonKind[] {
   ];
 }
 
-/** Its time is its publisher's. From 4.0 on a broker takes those alone that are past and not absurd; before, any. */
+/** The publisher sets the timestamp. Kafka 4.0 and later accept only plausible past ones; older brokers accept any. */
 function batches(): PoisonKind[] {
   const refusedByEither: Expected = { ...refused, broker: 'either' };
   const times: [string, bigint, Expected][] = [

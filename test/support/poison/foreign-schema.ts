@@ -1,8 +1,8 @@
-/** A schema that is registered, and is none of ours. */
+/** A registered schema that is not ours. */
 import { randomUUID } from 'node:crypto';
 import { subjectOf } from 'payment-processor-contract/topics';
 
-/** A record that is an array of nulls, which takes no bytes however long it is. @returns its id */
+/** Registers a record with an array of nulls, whose items take no bytes. @returns the schema's id */
 export async function registerForeignSchema(registryUrl: string): Promise<number> {
   const name = `Nothing${randomUUID().replaceAll('-', '')}`;
   const schema = { type: 'record', name, fields: [{ name: 'nothing', type: { type: 'array', items: 'null' } }] };

@@ -1,16 +1,16 @@
-/** Poison in headers: names and values that no client of ours would write, and too many of them, too large. */
+/** Poison in headers: names and values that our clients never write, too many headers, and headers that are too large. */
 import { laneOf } from 'payment-processor-contract/keys';
 import { CODECS, type HeaderList } from '../record-batch.ts';
 import { expected, JSON_HEADER, messageKind, type PoisonFamilies, type PoisonKind } from './kinds.ts';
 
 const KIB = 1024;
-/** A header's content takes this many bytes and more, so that with it a message just fits into a batch of 1 MiB. */
+/** With a header of this size, a message just fits into a batch of 1 MiB. */
 const NEARLY_A_BATCH_BYTES = KIB * KIB - 600;
 
 const many = (count: number, name: (index: number) => string): HeaderList =>
   Array.from({ length: count }, (_, index) => [name(index), 'x'] as const);
 
-/** Each stands on a good command, on an unreadable one and on one that must be moved. */
+/** Each is tried on a good command, an unreadable one and one that must be moved. */
 const ODD_HEADERS: readonly (readonly [string, HeaderList])[] = [
   ['a header with no value', [['x', null]]],
   ['a header with an empty value', [['x', '']]],
@@ -55,11 +55,11 @@ const ODD_HEADERS: readonly (readonly [string, HeaderList])[] = [
   ['a command id with no value', [['ce_id', null]]],
   ['a command id that is not UTF-8', [['ce_id', Buffer.from([0xff, 0xc0, 0x00])]]],
   ['a correlation id with line breaks and a null character', [['correlation-id', 'a\r\nx: y\u0000']]],
-  // With the content type as many as a command may have.
+  // Together with the content type, as many headers as a command may have.
   ['1,999 headers of one name', many(1_999, () => 'x')],
 ];
 
-/** Too much for kafkajs, for a dead letter or for a copy in another partition: what may come of each situation differs. */
+/** Too large for kafkajs, for a dead letter or for a copy in another partition; each has its own expected outcome. */
 const LARGE_HEADERS: readonly (readonly [string, HeaderList, keyof typeof CODECS])[] = [
   ['2,001 headers of one name', many(2_000, () => 'x'), 'none'],
   ['10,000 headers', many(10_000, (index) => `h${index}`), 'none'],
@@ -125,7 +125,7 @@ function contentTypes(): PoisonKind[] {
   );
 }
 
-/** Headers that say where a moved command was first: anybody can write them. */
+/** Headers with the original position of a moved command. Any publisher can write them. */
 function movedHeaders(): PoisonKind[] {
   const absurd = ['4294967296', '-1', '1e3', '9'.repeat(18), '9'.repeat(19), '0x10', '', ' 1', '١', '2147483648'];
   const names = ['moved-partition', 'moved-offset', 'moved-timestamp'] as const;
@@ -133,7 +133,7 @@ function movedHeaders(): PoisonKind[] {
     absurd.map((text) =>
       messageKind(
         `${name}: ${JSON.stringify(text)}`,
-        // A time of first publication that lies far back makes a command older, so that it has expired.
+        // A first publication far in the past makes the command old enough to expire.
         name === 'moved-timestamp' ? { ...expected.accepted, answers: ['ACCEPTED', 'EXPIRED'] } : expected.accepted,
         ({ nowMs, lane }) => {
           const headers = { 'moved-partition': String(lane), 'moved-offset': '0', 'moved-timestamp': String(nowMs) };

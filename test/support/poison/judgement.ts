@@ -1,16 +1,16 @@
-/** Whether a poison came to what its table says: its answer, its dead letter, and the good commands beside it. */
+/** Checks a poison's answer, its dead letter and the good commands beside it against what its kind expects. */
 import { createHash } from 'node:crypto';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { ResultEvent } from '../journal.ts';
 import type { Poison, PoisonKind } from './kinds.ts';
 
-/** What a dead letter has of a value that it only refers to. */
+/** How much of a key or value a dead letter by reference contains. */
 const REFERENCE_BYTES = 1_024;
 
 /**
- * What came of one poison, judged by the table.
- * @param letters dead letters that are about it
- * @param answersOf results of a key that are answers of their own: not of copies, not of what was ignored
+ * @returns what is wrong with the outcome of one poison
+ * @param letters the dead letters about it
+ * @param answersOf results of a key, without replays and conflicts
  */
 export function judgePoison(
   { expected, input }: Pick<PoisonKind, 'expected' | 'input'>,
@@ -20,7 +20,7 @@ export function judgePoison(
 ): string[] {
   const wrong: string[] = [];
   const answers = poison.key === null ? [] : answersOf(poison.key);
-  // An observation is answered by nobody; a command of another kind may have had its key.
+  // Observations get no answer, but a command may have used the same key.
   const outcome = input === 'observation' ? 'none' : (answers[0]?.value.outcome ?? 'none');
   if (input !== 'observation' && answers.length > 1) wrong.push(`${answers.length} results`);
   if (!(expected.answers as readonly string[]).includes(outcome)) {

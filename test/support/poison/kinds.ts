@@ -1,6 +1,6 @@
 /**
- * What a kind of poison message is: how its bytes are made, and what must come of it. Whatever comes of it, what lies
- * behind it in its partition is handled (invariant I6).
+ * A kind of poison message: how its bytes are made, and the expected outcome. Whatever the outcome, the processor handles
+ * the messages behind it in the partition (invariant I6).
  */
 import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 import { accountOf } from '../commands.ts';
@@ -9,25 +9,25 @@ import { batchOf, CODECS, type BatchFields, type BatchRecord, type Codec, type H
 /** The topics that the processor reads and others can write to. */
 export type PoisonInput = 'command' | 'decision' | 'observation';
 
-/** Where a poison is put, and what it may be made of. */
+/** Where a poison is published, and what it can be made from. */
 export interface PoisonPlace {
   readonly topic: string;
   readonly lane: number;
-  /** Of the lane, and of no other message. */
+  /** A key of this lane that no other message has. */
   readonly key: string;
   readonly nowMs: number;
   /** Avro under the topic's own schema, in the wire format. */
   readonly encode: (record: object) => Promise<Buffer>;
-  /** Registered under a subject of somebody else: a record whose one field is an array of nulls. */
+  /** A schema under a foreign subject: a record whose only field is an array of nulls. */
   readonly foreignSchemaId: number;
 }
 
 export interface Poison {
   /** A record batch, as it goes over the wire. */
   readonly batch: Buffer;
-  /** Of the message that is bad; what a dead letter is about. Null where there are no messages to speak of. */
+  /** The bad message, which a dead letter is about; null if the batch as a whole is bad. */
   readonly message: { readonly key: Buffer | null; readonly value: Buffer | null } | null;
-  /** Whose answer is expected; null: there can be none. */
+  /** The key whose answer is expected; null: there can be no answer. */
   readonly key: string | null;
   /** Good commands in the same batch, by key. */
   readonly companions: readonly string[];
@@ -46,11 +46,11 @@ export type Burial =
   | 'UNREADABLE_BATCH';
 
 export interface Expected {
-  /** A poison that the broker refuses is none; it stands here so that this is known, and noticed when it changes. */
+  /** A poison that brokers refuse is harmless; it is listed so that we notice if a broker starts to accept it. */
   readonly broker: 'takes' | 'refuses' | 'either';
-  /** What the key may be answered; 'none' where there may be no answer. */
+  /** The allowed outcomes; 'none': no answer. */
   readonly answers: readonly (Outcome | 'none')[];
-  /** Why it may be buried; 'no' where it may be in no dead letter. */
+  /** The allowed reasons in the dead letter; 'no': no dead letter. */
   readonly burials: readonly (Burial | 'no')[];
   readonly copy: 'whole' | 'reference' | 'either';
   /** Whether good commands in the same batch are answered ACCEPTED, or lost with it. */
@@ -61,15 +61,15 @@ export interface PoisonKind {
   readonly name: string;
   readonly input: PoisonInput;
   readonly commandType: CommandType;
-  /** 'other': a partition that is not its key's. */
+  /** 'other': not the partition of its key. */
   readonly partition: 'own' | 'other';
-  /** It is about this very key, so that it can be sent once only. */
+  /** It needs exactly this key, so it can be sent only once. */
   readonly fixedKey: string | null;
   readonly make: (place: PoisonPlace) => Poison | Promise<Poison>;
   readonly expected: Expected;
 }
 
-/** Kinds that try the same thing, by its name. */
+/** Kinds grouped by what they try. */
 export type PoisonFamilies = Readonly<Record<string, readonly PoisonKind[]>>;
 
 type Given = Partial<Omit<PoisonKind, 'name' | 'make' | 'expected'>>;
@@ -85,22 +85,22 @@ const NONE: Expected = { broker: 'takes', answers: ['none'], burials: ['no'], co
 export const expected = {
   accepted: { ...NONE, answers: ['ACCEPTED'] },
   invalid: { ...NONE, answers: ['INVALID'] },
-  /** Answered, and buried with its bytes. */
+  /** Answered, and copied whole into a dead letter. */
   unreadable: { ...NONE, answers: ['INVALID'], burials: ['UNREADABLE'], copy: 'whole' },
   tooLarge: { ...NONE, answers: ['INVALID'], burials: ['TOO_LARGE'], copy: 'whole' },
   tooLargeByReference: { ...NONE, answers: ['INVALID'], burials: ['TOO_LARGE'], copy: 'reference' },
   badKey: { ...NONE, burials: ['INVALID_KEY'], copy: 'whole' },
   badKeyByReference: { ...NONE, burials: ['INVALID_KEY'], copy: 'reference' },
-  /** No key that could be answered, or none in this topic. */
+  /** Has no key that could be answered, or is in a topic whose keys get no answers. */
   buried: { ...NONE, burials: ['UNREADABLE'], copy: 'whole' },
   refusedDecision: { ...NONE, burials: ['REFUSED_DECISION'], copy: 'whole' },
-  /** Its content is unknown: whole batches are set aside. */
+  /** The content is unknown, so the whole batch is set aside. */
   unreadableBatch: { ...NONE, burials: ['UNREADABLE_BATCH'], copy: 'reference', companions: 'buried' },
   refusedByBroker: { ...NONE, broker: 'refuses' },
   passedOver: NONE,
 } as const satisfies Record<string, Expected>;
 
-/** One bad message in a batch of its own; fields not given are as in a good one. */
+/** One bad message in a batch of its own; fields that are not given are those of a good message. */
 export function messageKind(name: string, outcome: Expected, make: Made<PoisonMessage>, given: Given = {}): PoisonKind {
   return batchKind(
     name,
@@ -145,7 +145,7 @@ export function batchKind(
 
 export const JSON_HEADER: HeaderList[number] = ['content-type', 'application/json'];
 
-/** A transfer that can be carried out. @param more is put behind its last member @param amount as it stands in the JSON */
+/** A valid transfer. @param more appended after the last member @param amount the literal JSON text */
 export function transferJson(key: string, more = '', amount = '100'): string {
   return `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${accountOf(key)}"},"amount":${amount}${more}}`;
 }
@@ -154,7 +154,7 @@ export function quoteJson(key: string, more = ''): string {
   return `{"source":{"sourceType":"ACCOUNT","accountId":"${accountOf(key)}"},"destination":{"destinationType":"ACCOUNT","accountId":"ExternalAccount:payee-x"},"lockedCurrencySide":"SENDING","lockedCurrencyAmount":1000${more}}`;
 }
 
-/** To a UMA address: such a quote may say something of its sender. */
+/** A quote to a UMA address: only such a quote may have fields about the sender. */
 export function umaQuoteJson(key: string, more: string): string {
   const destination =
     '"destination":{"destinationType":"UMA_ADDRESS","otherFieldsJson":"{\\"umaAddress\\":\\"$you@there.example\\"}"}';

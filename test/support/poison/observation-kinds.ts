@@ -1,4 +1,4 @@
-/** Poison on the topic of observations. The topic is private, but a process with the right to write may still be wrong. */
+/** Poison on the topic of observations. The topic is private, but a process that may write to it can have a bug. */
 import avsc from 'avsc';
 import { AVRO_OPTIONS } from 'payment-processor-contract/schemas';
 import { encodeEntry } from '../../../src/ledger/entry-record.ts';
@@ -20,14 +20,14 @@ import { BATCH_FAMILIES } from './batch-kinds.ts';
 const MIB = 1024 * 1024;
 const INPUT = { input: 'observation' } as const;
 const RECORDS = new InternalRecord<Observation>('Observation');
-/** Before the Avro of each value. */
+/** The bytes before each value's Avro. */
 const HEAD_BYTES = 16;
 const LONG = avsc.Type.forSchema('long', { ...AVRO_OPTIONS });
 /** An entry of a map: an empty name, and an empty text. */
 const NO_HEADER = Buffer.of(0, 0);
-/** A block of one such. */
+/** A block with one such entry. */
 const ONE_HEADER = Buffer.of(2, 0, 0);
-/** Passed over or set aside: nobody waits for an answer. */
+/** Skipped or set aside: nobody waits for an answer. */
 const any: Expected = {
   broker: 'takes',
   answers: ['none'],
@@ -36,7 +36,7 @@ const any: Expected = {
   companions: 'buried',
 };
 
-/** As the processor writes it, but however large it is. */
+/** Like the processor's own, but without its size limit. */
 export function observationBytes(id: string, fields: object = {}, transaction: object = {}): Buffer {
   return RECORDS.encode(VALUE_CLASS.kept, 0, { ...observationOf(id, transaction), ...fields });
 }
@@ -79,7 +79,7 @@ function bodies(): PoisonKind[] {
     ['that is the record of a claim', encodeClaim({ token: 'x', processId: 'x', isFenced: false })],
     ['that is the record of an entry', encodeEntry(entryAt('transfer-in'))],
   ];
-  /** Of a good one; its last byte is the end of the headers that it carries. */
+  /** Changes to a good value, whose last byte ends its headers. */
   const changes: [string, (good: Buffer) => Buffer][] = [
     ['that is its format alone', (good) => good.subarray(0, 1)],
     ['cut off within its head', (good) => good.subarray(0, HEAD_BYTES - 1)],

@@ -1,4 +1,4 @@
-/** Poison in keys and values: sizes around every limit, JSON and Avro that mean harm. */
+/** Poison in keys and values: sizes around every limit, malicious JSON and Avro. */
 import { CODECS, zigzag, type CodecName } from '../record-batch.ts';
 import {
   expected,
@@ -18,7 +18,7 @@ const QUOTES = { commandType: 'create-quote' } as const;
 
 const arrays = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 const objects = (depth: number): string => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth);
-/** A good command behind blanks up to the size. */
+/** A good command, padded with leading blanks to this size. */
 const padded = (key: string, bytes: number): string => transferJson(key).padStart(bytes, ' ');
 
 export const VALUE_FAMILIES: PoisonFamilies = {
@@ -68,7 +68,7 @@ function keys(): PoisonKind[] {
   ];
 }
 
-/** Values that are no command at all, in JSON and in Avro. */
+/** Values that are not commands, in JSON and in Avro. */
 function bytes(): PoisonKind[] {
   const json: [string, string | Buffer][] = [
     ['text', 'please transfer some money'],
@@ -96,7 +96,7 @@ function bytes(): PoisonKind[] {
   ];
 }
 
-/** At, below and above 64 KiB, 1 MiB, 4 MiB; compressed, for a batch has at most 1 MiB on the wire. */
+/** At, below and above 64 KiB, 1 MiB and 4 MiB. Compressed, because a batch has at most 1 MiB on the wire. */
 function sizes(): PoisonKind[] {
   const codecs: CodecName[] = ['gzip', 'snappy', 'xerial', 'lz4', 'zstd'];
   const either = { ...expected.tooLarge, copy: 'either' } as const;
@@ -124,7 +124,7 @@ function sizes(): PoisonKind[] {
     messageKind(`a value of ${name}`, outcome, ({ key }) => ({ value: padded(key, bytes), codec: CODECS[codec] })),
     messageKind(
       `a value of ${name}, to be moved`,
-      // Moved as a reference, and buried and answered by its own lane.
+      // Moved by reference; its own lane answers and buries it.
       bytes <= 64 * KIB ? expected.accepted : expected.tooLargeByReference,
       ({ key }) => ({ value: padded(key, bytes), codec: CODECS[codec] }),
       { partition: 'other' },
@@ -132,7 +132,7 @@ function sizes(): PoisonKind[] {
   ]);
 }
 
-/** Text that is JSON, within JSON. */
+/** JSON text within a JSON string. */
 function otherFields(): PoisonKind[] {
   const texts: [string, string][] = [
     ['hello', 'hello'],
@@ -145,7 +145,7 @@ function otherFields(): PoisonKind[] {
   ];
   const quoted = (text: string): string => JSON.stringify(text);
   return texts.flatMap(([name, text]) => [
-    // A map of any texts: an entry named otherFieldsJson there is a text like any other.
+    // This map may have any names: here otherFieldsJson is an ordinary entry.
     messageKind(
       `senderCustomerInfo.otherFieldsJson: ${name}`,
       expected.accepted,
@@ -276,7 +276,7 @@ function oddJson(): PoisonKind[] {
   ];
 }
 
-/** Avro says how much there is before it is there. */
+/** Avro states a length before the content, so the length can lie. */
 function avro(): PoisonKind[] {
   const transfer = (key: string): object => ({
     source: { accountId: 'ExternalAccount:payer-x' },
@@ -302,7 +302,7 @@ function avro(): PoisonKind[] {
     ['2^62', 2n ** 62n],
     ['the lowest int64', -(2n ** 63n)],
   ];
-  /** Up to the last field, which is the map: its union's branch, then blocks. */
+  /** Replaces the last field, a map that was null: the union's branch, then the blocks. */
   const withMap = async (encode: (record: object) => Promise<Buffer>, key: string, blocks: Buffer): Promise<Buffer> =>
     Buffer.concat([(await encode(quote(key))).subarray(0, -1), zigzag(1n), blocks]);
   return [

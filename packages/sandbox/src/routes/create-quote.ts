@@ -130,7 +130,7 @@ function destinationOf(world: World, { destination }: Request): Party {
   return { kind: 'UMA_ADDRESS', umaAddress: destination.umaAddress, currency };
 }
 
-/** The rules between fields. */
+/** Checks rules that involve several fields. */
 function problemsOf(world: World, request: Request, source: Account, destination: Party): Problem[] {
   const problems: Problem[] = [];
   const { lookupId: lookup, senderCustomerInfo, purposeOfPayment } = request;

@@ -19,7 +19,7 @@ const FILTERS: Readonly<Record<string, (transaction: Transaction) => readonly st
   receiverAccountIdentifier: ({ receiverIdentifiers }) => receiverIdentifiers,
   status: ({ status }) => [status],
   type: ({ type }) => [type],
-  // While a transaction is CREATED, its reference is not shown, so it is not found by it.
+  // A CREATED transaction does not show its reference yet, so the filter must not find it.
   reference: ({ reference, status }) => (status === 'CREATED' ? [] : [reference]),
 };
 const PARAMETERS = [...Object.keys(FILTERS), 'startDate', 'endDate', 'limit', 'cursor', 'sortOrder'];
