@@ -1,4 +1,4 @@
-/** The commands of a chaos run and when each message of them is published: a plan drawn from the seed alone. */
+/** The plan of a chaos run: its commands, and when each message is published. The seed decides everything. */
 import { randomUUID } from 'node:crypto';
 import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 import type { SandboxControl } from '../../test/support/sandbox-control.ts';
@@ -20,15 +20,15 @@ export interface ChaosCommand {
   readonly commandType: CommandType;
   readonly key: string;
   readonly fields: object;
-  /** What its result may be, UNKNOWN apart. */
+  /** The allowed outcomes, besides UNKNOWN. */
   readonly allowed: readonly Outcome[];
   /** The quote or incoming payment that it is about; else its key. */
   readonly subject: string;
-  /** The account whose balance tells how often it took effect; null where payments are not left alone afterwards. */
+  /** The account whose balance shows how often it took effect; null if the payment may be reversed later. */
   readonly account: string | null;
   /** What one effect adds to that account; smallest unit. */
   readonly effectAmount: bigint;
-  /** Its value cannot be read: a dead letter is due. */
+  /** Its value is unreadable, so it must get a dead letter. */
   readonly isUnreadable: boolean;
   readonly hasExpiry: boolean;
 }
@@ -43,15 +43,15 @@ export interface ChaosMessage {
   readonly id: string;
   readonly fields: object;
   readonly contentType: 'avro' | 'json';
-  /** After publication; null: none. */
+  /** Time from publication to expiry; null: it has no expiry. */
   readonly expiresAfterMs: number | null;
-  /** Put on another lane's partition than its key's. */
+  /** Published to another partition than its key's. */
   readonly isMisrouted: boolean;
 }
 
 export interface Plan {
   readonly commands: readonly ChaosCommand[];
-  /** By time. */
+  /** Sorted by time. */
   readonly messages: readonly ChaosMessage[];
 }
 
@@ -62,13 +62,13 @@ export interface PlanOptions {
   honourKeys: readonly CommandType[];
   random: () => number;
   service: SandboxControl;
-  /** Begins every key. */
+  /** The prefix of every key. */
   prefix: string;
-  /** True: no copies, conflicts, broken, refused, expiring or racing commands: each is to be ACCEPTED. */
+  /** True: no copies, conflicts, or broken, refused, expiring or racing commands. Each command must be ACCEPTED. */
   isPlain: boolean;
 }
 
-/** Shares of the stream, relative to those of the types asked for. */
+/** Relative frequencies; only the types that are asked for count. */
 const WEIGHTS: Readonly<Record<ChaosType, number>> = {
   'transfer-in': 35,
   'execute-quote': 20,
@@ -119,7 +119,7 @@ export async function makePlan(options: PlanOptions): Promise<Plan> {
       isMisrouted: isMisrouted && kind === 'first',
     });
     messages.push(message('first', 0, command.fields));
-    // Until a moved command has arrived in its lane, its copy might be the first there.
+    // A copy might reach the lane before the moved command does.
     if (isMisrouted || isBroken(command)) continue;
     if (isDrawn(options, COPY_SHARE))
       messages.push(message('copy', Math.floor(random() ** 2 * COPY_DELAY_MS_MAX), command.fields));

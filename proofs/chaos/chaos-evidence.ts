@@ -1,4 +1,4 @@
-/** Everything a chaos run is judged by. */
+/** The evidence by which a chaos run is judged. */
 import { subscribe, type PaymentEvent } from 'payment-processor-client';
 import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { CommandType } from 'payment-processor-contract/commands';
@@ -21,24 +21,24 @@ export interface Gathered {
   deadLetters: readonly TopicRecord[];
   effects: EffectsReport;
   books: BooksReport;
-  /** Keys whose call may have been on its way when their process was killed or counted out, by the ledger. */
+  /** Keys whose call may have been in flight when their process was killed or counted out, according to the ledger. */
   underWayAtKills: ReadonlySet<string>;
-  /** Keys with a call that went unanswered, as the wire saw it. */
+  /** Keys with a call that went unanswered on the wire. */
   unclearKeys: ReadonlySet<string>;
-  /** Whether a call that ended at this instant may have been lost without its key having been seen. */
+  /** Whether a call that ended at this instant may have been lost before the wire saw its key. */
   wasCutAround: (wallMs: number) => boolean;
   residentBytesMax: ReadonlyMap<string, number>;
   badStops: readonly OwnEnd[];
 }
 
-/** What commands, books and processes are judged by. */
+/** The evidence for the judgement of commands, books and processes. */
 export interface JudgedEvidence extends Gathered {
   plan: Plan;
   honourKeys: readonly CommandType[];
-  /** The service's lists may leave transactions out: doubt that is settled by a look-up may stay. */
+  /** The service's lists may omit transactions, so a look-up may fail to settle a doubt. */
   mayBeUnfound?: boolean;
   coordinatorOutages?: readonly CoordinatorOutage[];
-  /** Bad messages that were put among the commands, if any. */
+  /** Poison that was published among the commands, if any. */
   poison?: PoisonEvidence;
 }
 
@@ -49,7 +49,7 @@ export interface ChaosEvidence extends JudgedEvidence {
   healedMs: number;
   disturbances: Readonly<Record<string, number>>;
   recoveries: readonly Recovery[];
-  /** Calls that a fault of the service hit, by kind. */
+  /** How many calls were hit by a fault of the service, by kind. */
   faultHits: Readonly<Record<string, number>>;
   unclearCalls: number;
   republished: number;
@@ -58,7 +58,7 @@ export interface ChaosEvidence extends JudgedEvidence {
   readinessAtTheEnd: readonly unknown[];
 }
 
-/** Topics are read anew from the beginning: what any other reader would find. */
+/** Reads the topics from the beginning, as any new reader would. */
 export async function gatherEvidence({ fleet, link, stack }: Rig): Promise<Gathered> {
   const events: PaymentEvent[] = [];
   const subscription = await subscribe(stack.settings, {

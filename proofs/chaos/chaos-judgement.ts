@@ -1,4 +1,4 @@
-/** Judges a chaos run over what any reader finds in the topics and over the service's own books: effects, not calls. */
+/** Judges a chaos run by the topics and by the service's own books, which count effects, not calls. */
 import { POISONED_BYTES_MAX } from '../bench/process-memory.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
@@ -21,7 +21,7 @@ export interface ChaosJudgement {
 }
 
 export const MOVES_NOTHING: readonly string[] = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'] satisfies Outcome[];
-/** What one processor may take without poison, bytes: the local store's mapped pages included. */
+/** The memory limit of one processor without poison, bytes; includes the local store's mapped pages. */
 const RESIDENT_BYTES_MAX = 400 * 1024 * 1024;
 
 export function judgeChaos(given: JudgedEvidence): ChaosJudgement {
@@ -76,7 +76,7 @@ export function judgeChaos(given: JudgedEvidence): ChaosJudgement {
 }
 
 interface SortedResults {
-  /** Results that are no replays, by key. */
+  /** Results that are not replays, by key. */
   firsts: Map<string, ResultEvent[]>;
   replays: Map<string, ResultEvent[]>;
   conflicts: number;
@@ -117,7 +117,7 @@ function judgeOutcome(
   const { key, type, allowed } = command;
   const outcome = result?.outcome ?? 'LOST';
   const wrong: string[] = [];
-  // A quote that nobody executed moves nothing, and a simulated payment is the sandbox's own: asked again, there are more.
+  // A second effect does no harm: an unexecuted quote moves no money, and a simulated payment is only the sandbox's.
   const isHarmless = type === 'create-quote' || type === 'simulate-uma-receive';
   if (times > 1 && !isHarmless) wrong.push(`${key}: took effect ${times} times`);
   if (outcome === 'ACCEPTED' && times < 1) wrong.push(`${key}: ACCEPTED, but ${times} effects`);
@@ -135,13 +135,13 @@ function judgeOutcome(
   return wrong;
 }
 
-/** Whether somebody else saw that a call of it went unanswered, or could not have seen it. */
+/** Whether the wire or the ledger shows that one of its calls went unanswered, or cannot rule it out. */
 function wasInDoubt(evidence: JudgedEvidence, key: string, result: CommandResult | undefined): boolean {
   const { unclearKeys, underWayAtKills, wasCutAround } = evidence;
   return unclearKeys.has(key) || underWayAtKills.has(key) || wasCutAround(Number(result?.completedAt ?? 0n));
 }
 
-/** Whether doubt of the command can be beyond settling, by the tables. */
+/** Whether the command may stay UNKNOWN, according to the documented tables. */
 function mayBeUnknown(
   { honourKeys, mayBeUnfound = false }: JudgedEvidence,
   { type, commandType, hasExpiry }: ChaosCommand,
@@ -149,7 +149,7 @@ function mayBeUnknown(
   switch (type) {
     case 'transfer-in':
     case 'simulate-uma-receive':
-      // Settled by calling again, which may come too late for a command that expires.
+      // Only a repeated call settles it, which may be too late for a command that expires.
       return hasExpiry || (type === 'transfer-in' && !honourKeys.includes('transfer-in'));
     case 'execute-quote':
     case 'reject-transaction':
@@ -179,7 +179,7 @@ export function effectsOf(
   }
 }
 
-/** What the books say was added to the command's account; null where that does not show its effects. */
+/** The amount that the command's account gained, by the books; null if the account does not show its effects. */
 function movedOf({ account }: ChaosCommand, balances: ReadonlyMap<string, bigint>): bigint | null {
   if (account === null) return null;
   const balance = balances.get(account);

@@ -1,4 +1,4 @@
-/** Makes one command of each type, with what it may come to and the account that tells its effects. */
+/** Makes a command of each type, with its allowed outcomes and the account that shows its effects. */
 import type { Outcome } from 'payment-processor-contract/commands';
 import { accountOf, createQuoteOf, transferInOf } from '../../test/support/commands.ts';
 import type { ChaosCommand, ChaosType, PlanOptions } from './chaos-commands.ts';
@@ -8,7 +8,7 @@ const REFUSED_SHARE = 0.03;
 /** Accepted payments that go wrong later: rejected, refunded after completion, failed. */
 const LATER_SHARE = 0.06;
 const LATER_SCENARIOS = ['004', '006', '011', '015'];
-/** Prepared quotes and payments that end by themselves about when their command arrives. */
+/** Prepared quotes and payments that expire or complete at about the time that their command arrives. */
 const RACE_SHARE = 0.08;
 const RACE_SPREAD_MS = 6_000;
 const LONG_MS = 6 * 3_600_000;
@@ -39,7 +39,7 @@ export const MAKERS: Readonly<Record<ChaosType, Maker>> = {
     const { isRace, lifetimeMs } = drawLifetime(options, atMs, preparedAtMs);
     await service.set({ quoteLifetimeMs: lifetimeMs });
     const quote = await service.createQuote(accountOf(key), Number(amount));
-    // The service shows the quote's id on its transaction, so that its doubt can be settled without the other id.
+    // The transaction shows its quote's id, so a look-up can settle the doubt without the transaction's id.
     const withId = random() < 0.8 ? { transactionId: quote.transactionId } : {};
     return {
       fields: { quoteId: quote.id, ...withId },
@@ -64,7 +64,8 @@ export const MAKERS: Readonly<Record<ChaosType, Maker>> = {
   'immediate-quote': (options, key) => {
     const made = quoteOf(options, key, true);
     if (options.isPlain) return made;
-    // The quote may expire before its execution; where the service then repeats it for the key, the command expires.
+    // The quote may expire before its execution. If the service honours the key, a new call returns the same quote, and the
+    // command expires.
     const besides: Outcome[] = options.honourKeys.includes('create-quote') ? ['REFUSED', 'EXPIRED'] : ['REFUSED'];
     return { ...made, allowed: [...made.allowed, ...besides] };
   },
@@ -96,7 +97,7 @@ function quoteOf(options: PlanOptions, key: string, immediatelyExecute: boolean)
   return { fields: { ...fields, source }, allowed: outcomesOf(scenario) };
 }
 
-/** Null: the payment goes through and stays. */
+/** Null: the payment completes and is never reversed. */
 function drawScenario(options: PlanOptions): string | null {
   const { random } = options;
   if (isDrawn(options, REFUSED_SHARE)) return random() < 0.5 ? '002' : '003';

@@ -3,7 +3,7 @@ import type { ChaosEvidence } from './chaos-evidence.ts';
 import { judgeChaos } from './chaos-judgement.ts';
 import type { ChaosOptions } from './chaos-scenario.ts';
 
-/** What any scene comes to. */
+/** The report of a scene. */
 export interface SceneReport {
   /** Its figures, by name. */
   readonly rows: readonly (readonly [string, string])[];
@@ -11,7 +11,7 @@ export interface SceneReport {
   readonly wrong: readonly string[];
 }
 
-/** Problems shown; a thousand of the same help nobody. */
+/** Problems shown at most; a thousand of the same kind help nobody. */
 const WRONG_SHOWN_MAX = 60;
 const MEGABYTE = 1024 * 1024;
 

@@ -25,20 +25,20 @@ export interface ChaosOptions {
   readonly commandsPerSecond: number;
   readonly processors: number;
   readonly types: readonly ChaosType[];
-  /** Operations whose key the service honours, and the processors know it. */
+  /** Operations whose key the service honours; the processors are configured for it. */
   readonly honourKeys: readonly CommandType[];
-  /** What happens; empty: nothing. */
+  /** The disturbances to draw from; empty: none. */
   readonly disturbances: readonly DisturbanceName[];
-  /** The service has no faults and each command is to be ACCEPTED: what fails is the processors and what they run on. */
+  /** The service has no faults, so each command must be ACCEPTED. Only processors and infrastructure fail. */
   readonly isPlain: boolean;
-  /** In each of these intervals poison of every family is put among the commands; null: none. */
+  /** Poison of every family is published once per interval; null: no poison. */
   readonly poisonEveryMs: number | null;
-  /** How often the coordinator of transactions is lost for a minute; Infinity: never. */
+  /** The interval between losses of the transaction coordinator, each a minute long; Infinity: no losses. */
   readonly coordinatorEveryMs: number;
 }
 
 const MINUTE_MS = 60_000;
-/** Long enough to be executed on a good day; during an outage a two-step quote expires before its execution. */
+/** Normally long enough; during an outage, a two-step quote expires before its execution. */
 const QUOTE_LIFETIME_MS = 10_000;
 const LONG_MS = 3_600_000;
 /** Longer than any run: a command that is not made to expire must be carried out. */
@@ -46,12 +46,12 @@ const MAX_AGES = 'create-quote=24h,execute-quote=24h,transfer-in=24h,reject-tran
 const SETTLE_MS = 1_000;
 /** From healing until the last command is answered: restarts, doubts, back-offs and the backlog of an outage. */
 const HEALED_MS_MAX = 180_000;
-/** The longest way of a payment after its acceptance, and what was still to take effect late. */
+/** The longest life of a payment after its acceptance, plus calls that take effect late. */
 const SETTLED_MS = 8_000;
-/** The same where the service takes every call, and the wire loses none. */
+/** The same if the service has no faults and the wire loses nothing. */
 const PLAIN_SETTLED_MS = 2_000;
 const REPORT_MS = 30_000;
-/** Half of the calls takes effect late, half answers late: kills hit calls on both sides of their effect. */
+/** Half of the calls take effect late, half answer late, so that kills hit calls before and after their effect. */
 const SLOW_CALLS: readonly Fault[] = [
   { kind: 'delay', delayMs: 300, at: 'before', share: 0.5 },
   { kind: 'delay', delayMs: 300, at: 'after' },

@@ -1,10 +1,10 @@
 /**
- * Loses the coordinator of all transactions for a minute, while two brokers of three go on: what was committed right before
- * stays unmarked, and readers do not get past it.
+ * Freezes the coordinator of all transactions for a minute, while the other two brokers go on. Transactions that were
+ * committed just before have no markers yet, and readers do not get past them.
  *
  *   all of __transaction_state on one broker -> that broker frozen -> thawed -> all of it on every broker again
  *
- * With replicas elsewhere another broker would take over within seconds.
+ * If other brokers had replicas, one of them would take over within seconds.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin } from 'kafkajs';
@@ -16,9 +16,9 @@ import { brokersWhole, engineOf, type Scene } from './disturbances.ts';
 import type { OwnEnd } from './fleet.ts';
 
 export interface CoordinatorOutage {
-  /** Readers of the ledger did not get past a transaction; at the longest, of all lanes, ms. */
+  /** The longest time that readers of any lane's ledger did not get past a transaction, ms. */
   readonly heldBackMs: number;
-  /** Processors that ended themselves over it. */
+  /** Processors that exited because of it. */
   readonly ownEnds: readonly OwnEnd[];
 }
 
@@ -26,14 +26,14 @@ const STATE_TOPIC = '__transaction_state';
 const MIN_REPLICAS = 'min.insync.replicas';
 const OUTAGE_MS = 60_000;
 const LOOK_MS = 1_000;
-/** A broker that stands still does not answer. */
+/** A frozen broker does not answer. */
 const LOOK_MS_MAX = 5_000;
 const MOVED_MS_MAX = 30_000;
-/** Freezes until one hits a transaction that is not marked yet. */
+/** How often to freeze until a freeze hits a transaction without markers. */
 const FREEZES_MAX = 5;
-/** Others lead the topics' partitions by then. */
+/** By then the other brokers lead the topics' partitions. */
 const ELECTED_MS = 8_000;
-/** Between two freezes: the coordinator marks what it has left behind. */
+/** Between two freezes, so that the coordinator can write its pending markers. */
 const CATCH_UP_MS = 5_000;
 
 export async function loseCoordinator(scene: Scene): Promise<CoordinatorOutage> {
@@ -74,7 +74,7 @@ export async function loseCoordinator(scene: Scene): Promise<CoordinatorOutage> 
   return { heldBackMs: Math.round(heldBackMs), ownEnds: fleet.ownEnds.slice(endsBefore) };
 }
 
-/** Lanes of whose ledger something is written that readers may not have; none while brokers do not answer. */
+/** Lanes whose ledger has records that readers cannot read yet; empty while brokers do not answer. */
 async function heldBack({ kafka, topics }: Stack): Promise<Set<number>> {
   const looked = withAdmin(kafka, async (admin) => {
     const written = await writtenOffsets(admin, topics.ledger);
@@ -112,7 +112,7 @@ async function keepStateOn(
   );
 }
 
-/** The client sets all of a topic's configuration or nothing. */
+/** The client replaces a topic's whole configuration, so the other settings are sent as well. */
 async function setMinReplicas(admin: Admin, minReplicas: number): Promise<void> {
   const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: STATE_TOPIC };
   const { resources } = await admin.describeConfigs({ resources: [resource], includeSynonyms: false });

@@ -1,6 +1,6 @@
 /**
  * What happens to processors, brokers, registry and service during a run: one disturbance at a time, drawn from the
- * seed, with a pause after each. Each leaves things whole again before the next: two brokers of three are always up.
+ * seed, with a pause after each. Each is repaired before the next, so two brokers of three are always up.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Engine } from 'payment-processor-local-kafka/start';
@@ -16,7 +16,7 @@ import type { Weather } from './weather.ts';
 
 export interface Scene extends Rig, Pick<Place, 'engine' | 'onProgress'> {
   readonly weather: Weather;
-  /** What the service suffers from next. */
+  /** The service's next faults. */
   readonly faults: () => readonly Fault[];
   readonly random: () => number;
 }
@@ -27,7 +27,7 @@ export interface Recovery {
   firstResult: Awaited;
 }
 
-/** A broker that comes back on a busy machine reads its log and catches up. */
+/** Time for a restarted broker to read its log and catch up on a busy machine. */
 const BROKER_WHOLE_MS_MAX = 90_000;
 const PAUSE_MS_MAX = 4_000;
 
@@ -58,7 +58,7 @@ export interface Disturbed {
 
 /**
  * Disturbs in these ways until `untilMs` (performance.now), counting each kind.
- * @param coordinatorEveryMs how often the coordinator of transactions is lost for a minute; Infinity: never
+ * @param coordinatorEveryMs interval between losses of the transaction coordinator, each a minute long; Infinity: none
  */
 export async function disturb(
   scene: Scene,
@@ -193,7 +193,7 @@ export function engineOf({ engine }: Scene): Engine {
   return engine;
 }
 
-/** Every partition is on all of its brokers again: the next one may go. */
+/** Waits until every partition is in sync on all of its brokers, so that the next broker may fail. */
 export async function brokersWhole(stack: Stack): Promise<void> {
   await eventually(
     async () => {

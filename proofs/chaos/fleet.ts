@@ -26,10 +26,10 @@ export interface OwnEnd extends ProcessEnd {
 
 export class Fleet {
   readonly members: Member[] = [];
-  /** The most resident memory that each processor ever had, bytes, as the kernel counts it. */
+  /** The peak resident memory of each processor, bytes, as the kernel counts it. */
   readonly residentBytesMax = new Map<string, number>();
   readonly ownEnds: OwnEnd[] = [];
-  /** Ends by SIGTERM that were not in order. */
+  /** Stops by SIGTERM that were not orderly. */
   readonly badStops: OwnEnd[] = [];
   readonly #environment: Readonly<Record<string, string>>;
   readonly #logDirectory: string;
@@ -47,7 +47,7 @@ export class Fleet {
     return this.#started;
   }
 
-  /** A processor that has just been started. */
+  /** Starts a processor without waiting until it is ready. */
   async start(): Promise<Member> {
     this.#started += 1;
     const name = `processor-${this.#started}`;
@@ -75,11 +75,11 @@ export class Fleet {
     await member.processor.kill9();
   }
 
-  /** SIGTERM; what is not an orderly end is noted. */
+  /** Sends SIGTERM, and notes a stop that is not orderly. */
   async stop(member: Member): Promise<void> {
     member.isEnding = true;
     const end = await member.processor.stop();
-    // Before it listens it has begun nothing, and the signal may end it as it ends any program.
+    // Before it listens it has begun nothing, so SIGTERM may simply kill it.
     const hadBegun = member.processor.log().some(({ event }) => event === 'listening');
     if (end.code !== 0 && hadBegun) this.badStops.push({ name: member.name, ...end });
   }
@@ -94,7 +94,7 @@ export class Fleet {
     member.processor.thaw();
   }
 
-  /** Ends what is left, in any way. */
+  /** Ends all remaining processors, orderly or not. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);

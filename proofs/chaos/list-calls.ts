@@ -1,4 +1,4 @@
-/** When the service in this process was asked for pages of transactions. Look at it until `close`. */
+/** Records when the service in this process is asked for pages of transactions, until `close`. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 
@@ -35,7 +35,7 @@ export class ListCalls {
     const { request } = message as { request: IncomingMessage };
     if (request.socket.localPort !== this.#port || request.method !== 'GET') return;
     const url = request.url ?? '';
-    // A page of one is the check of the service at a start; it is no poll.
+    // A page of one is the service check of a starting processor, not a poll.
     const isPage = url.includes('/transactions?') && !url.startsWith('/control/') && !/[?&]limit=1(&|$)/.test(url);
     if (isPage) this.atMs.push(Date.now());
   };

@@ -1,4 +1,4 @@
-/** Publishes the messages of a plan at their times, each until it is confirmed, as a careful publisher does. */
+/** Publishes the messages of a plan at their times. Repeats each until it is confirmed, as a careful publisher does. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { laneOf } from 'payment-processor-contract/keys';
@@ -7,7 +7,7 @@ import type { ChaosMessage } from './chaos-commands.ts';
 import type { CommandEncoder } from './unseen-schema.ts';
 
 const RETRY_MS = 500;
-/** One broker of three is away for less than this, and clients find the new leaders within it. */
+/** Longer than any outage of a broker, including the time that clients need to find the new leaders. */
 const PUBLISH_MS_MAX = 120_000;
 
 export class Load {
@@ -32,7 +32,7 @@ export class Load {
       const waitMs = message.atMs - (performance.now() - beganMs);
       if (waitMs > 0) await delay(waitMs);
       const publication = this.#publish(message);
-      // Awaited together below; until then a failure must not count as nobody's.
+      // Awaited together below; until then a failure must not be an unhandled rejection.
       publication.catch(() => undefined);
       if (message.kind === 'first') this.#firsts.set(message.command.key, publication);
       this.#underWay.push(publication);
@@ -41,7 +41,7 @@ export class Load {
   }
 
   async #publish(message: ChaosMessage): Promise<void> {
-    // One key's messages lie on one partition: what is published after the first is behind it.
+    // All messages of a key share a partition, so later ones are behind the first.
     if (message.kind !== 'first') await this.#firsts.get(message.command.key);
     const untilMs = performance.now() + PUBLISH_MS_MAX;
     for (;;) {
@@ -62,7 +62,7 @@ export class Load {
     const isInvalid = command.allowed.includes('INVALID');
     const expiresAt = expiresAfterMs === null ? null : new Date(Date.now() + expiresAfterMs);
     if (isMisrouted || isInvalid) {
-      // Past the client, which would not let it through.
+      // Bypasses the client, which would refuse it.
       await this.#stack.publishRaw(commandType, {
         key,
         value: isUnreadable ? '{"this is not' : stringifyLossless(fields),

@@ -1,6 +1,6 @@
 /**
- * Whether status changes name their commands, by the service's own books: an event that shows the effect of a command
- * names it, and none names a command that the books and the results do not know on that transaction.
+ * Checks the command keys in status events against the service's own books. An event that shows a command's effect must
+ * name the command. No event may name a command that neither the books nor the results connect with the transaction.
  */
 import type { CommandType } from 'payment-processor-contract/commands';
 import { EXECUTE_SUFFIX } from 'payment-processor-contract/keys';
@@ -21,18 +21,18 @@ export interface NamedEvidence {
   readonly quoteEvents: readonly QuoteEvent[];
   readonly results: readonly ResultEvent[];
   readonly acts: readonly Act[];
-  /** Transactions that the command is about by its own fields. */
+  /** The transaction that the command's own fields name. */
   readonly subjectOf: (key: string) => string | null;
-  /** As its publisher sent it; undefined: not known. */
+  /** As its publisher sent it; undefined: unknown. */
   readonly correlationIdOf: (key: string) => string | undefined;
-  /** The poller waits so long at most for a command in doubt. */
+  /** The longest time that the poller waits for a command in doubt. */
   readonly heldForMsMax: number;
 }
 
 const MAKES: readonly CommandType[] = ['create-quote', 'transfer-in', 'simulate-uma-receive'];
-/** Results of two lanes that are so close may be reported in either order. */
+/** Results of two lanes that are this close may be reported in either order. */
 const TOGETHER_MS = 1_000;
-/** Of a quote that was executed. */
+/** Statuses of a quote that was executed. */
 const EXECUTED_QUOTE: readonly string[] = ['PROCESSING', 'COMPLETED'];
 
 /** @returns what is wrong, in words; empty: each event names its command */
@@ -51,7 +51,7 @@ class Judged {
   readonly #evidence: NamedEvidence;
   readonly #acts: ReadonlyMap<string, readonly Act[]>;
   readonly #results: ReadonlyMap<string, readonly ResultEvent[]>;
-  /** By transaction, the commands whose results are about it. */
+  /** The commands whose results are about the transaction, by transaction. */
   readonly #claims = new Map<string, Set<string>>();
 
   constructor(evidence: NamedEvidence) {
@@ -102,7 +102,7 @@ class Judged {
     ].map((problem) => `${quoteId}: ${status} ${problem}`);
   }
 
-  /** Whether the command was accepted well after the one that is named. */
+  /** Whether the command was accepted well after the named one. */
   #isAfter(key: string, named: string | null): boolean {
     const [ofKey, ofNamed] = [this.#accepted(key), this.#accepted(named ?? '')];
     return ofKey !== undefined && ofNamed !== undefined && ofKey.timestampMs > ofNamed.timestampMs + TOGETHER_MS;
@@ -124,7 +124,7 @@ class Judged {
     return isInBooks || this.#claims.get(id)?.has(key) === true;
   }
 
-  /** Commands whose effect is to be seen in what the event shows, and which it has to name. */
+  /** Commands that the event must name, because it shows their effects. */
   #dueAt(id: string, writtenMs: number, shownMs: number): string[] {
     const shown = (this.#acts.get(id) ?? []).filter(({ atMs }) => atMs <= shownMs);
     return shown.filter((act) => this.#isDue(act, writtenMs)).map(({ key }) => key);
@@ -132,19 +132,19 @@ class Judged {
 
   #isDue({ atMs, key, operation, transactionId }: Act, writtenMs: number): boolean {
     const accepted = this.#accepted(key);
-    // Where a lost first answer had the same made twice, nobody can know whose the first is.
+    // If an answer was lost and the repeated call made a second transaction, nobody can know who made the first.
     const isNamed = this.#claims.get(transactionId)?.has(key) === true;
     if (accepted === undefined || (MAKES.includes(operation) && !isNamed)) return false;
     const { heldForMsMax } = this.#evidence;
     const wasHeld = writtenMs - atMs < heldForMsMax;
-    // What was published before the result may be reported after it.
+    // An event soon after the result may report what was observed before it.
     const wasKnown = accepted.timestampMs + heldForMsMax <= writtenMs;
-    // An operator's word comes after a result, for which alone anything was held.
+    // Events are held only for a command's first result; an operator's decision comes later.
     return wasKnown || (wasHeld && accepted.value.revision === 1);
   }
 }
 
-/** @returns of a transaction that a command made, why an event of it may name none, in words; NOT NAMED: it has to */
+/** @returns a function that says why an event of a command's transaction may name no command; NOT NAMED: it must */
 export function whyUnnamed({ acts, results }: NamedEvidence): (transactionId: string) => string {
   const made = new Map(acts.flatMap((act) => (MAKES.includes(act.operation) ? [[act.transactionId, act]] : [])));
   const executed = new Set(acts.flatMap((act) => (MAKES.includes(act.operation) ? [] : [act.transactionId])));
@@ -159,7 +159,7 @@ export function whyUnnamed({ acts, results }: NamedEvidence): (transactionId: st
   };
 }
 
-/** What the sandbox says of a run: its effects by key have no times, so they have those of the statuses that follow. */
+/** Acts from the sandbox's report. Its effects have no times, so each gets the time of the status that it led to. */
 export function actsOf({ operations }: EffectsReport, histories: readonly PaymentHistory[]): Act[] {
   const history = new Map(histories.map((payment) => [payment.id, payment.history]));
   return (Object.keys(operations) as CommandType[]).flatMap((operation) =>
@@ -173,7 +173,7 @@ export function actsOf({ operations }: EffectsReport, histories: readonly Paymen
   );
 }
 
-/** Of an idempotency key; the execution of a quote has one of its own. */
+/** The command's key for an idempotency key; the execution of a quote uses a key with a suffix. */
 export function commandKeyOf(key: string): string {
   return key.endsWith(EXECUTE_SUFFIX) ? key.slice(0, -EXECUTE_SUFFIX.length) : key;
 }

@@ -1,4 +1,4 @@
-/** The outages, one by one: how each begins and ends, and what readiness is to say meanwhile. */
+/** The outages: how each begins and ends, and what readiness must say during it. */
 import type { Engine } from 'payment-processor-local-kafka/start';
 import type { Fault } from '../../test/support/sandbox-control.ts';
 import type { Rig } from './rig.ts';
@@ -9,7 +9,7 @@ export interface Outage {
   readonly name: string;
   begin(scene: OutageScene): Promise<unknown>;
   end(scene: OutageScene): Promise<unknown>;
-  /** A reason that readiness gives; null: the processor may stay ready. */
+  /** A reason that readiness must give; null: the processor may stay ready. */
   readonly readiness: RegExp | null;
   /** Commands are written with a schema id that no processor has seen. */
   readonly hasUnknownSchema?: true;
@@ -17,12 +17,12 @@ export interface Outage {
 
 const CHANGES = ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'simulate-uma-receive'] as const;
 const HTML = { contentType: 'text/html', body: '<html><body><h1>Something answered</h1></body></html>' };
-/** Close to the client's deadline, and beyond it; smallest first. */
+/** Just below the client's deadline; TOO_SLOW_MS is above it. */
 const SLOW_MS = 1_500;
 const TOO_SLOW_MS = 2_600;
 
 export const OUTAGES: readonly Outage[] = [
-  // For comparison; and publishers and processors have met every schema when the registry goes away.
+  // A baseline; it also loads every schema into publishers and processors before the registry goes down.
   { name: 'none', begin: async () => undefined, end: async () => undefined, readiness: null },
   {
     name: 'service down',

@@ -17,12 +17,12 @@ import { unseenSchemaEncoder } from './unseen-schema.ts';
 export interface OutageRow {
   name: string;
   commands: number;
-  /** Of these, answered while it lasted. */
+  /** How many of these were answered during the outage. */
   answeredDuring: number;
   lastedMs: number;
-  /** From its end until the last result; null: not within the limit. */
+  /** From the outage's end until the last result; null: not within the limit. */
   allAnsweredMs: number | null;
-  /** What readiness said while it lasted, each reason once. */
+  /** What readiness said during the outage, each reason once. */
   reasons: string[];
   saidWhy: boolean;
 }
@@ -40,7 +40,7 @@ const COMMANDS_PER_SECOND = 6;
 const BEFORE_MS = 1_500;
 const OUTAGE_MS = 9_000;
 const READINESS_LOOK_MS = 300;
-/** The promise; waited for longer, to tell late from never. */
+/** The promise. We wait longer, to tell late from never. */
 const ANSWERED_MS_MAX = 30_000;
 const WAITED_MS_MAX = 90_000;
 const SETTLED_MS = 5_000;

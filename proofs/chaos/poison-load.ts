@@ -1,6 +1,6 @@
 /**
- * Poison among the commands of a run: in each interval one of every family of kinds, the kinds of a family in turn. What
- * was taken is judged at the end, by the table of the kit.
+ * Publishes poison among the commands of a run: in each interval one kind of every family, in turn. At the end, judges
+ * the ones that brokers accepted by the kit's expectations.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRegistry } from 'payment-processor-client/internal/settings';
@@ -18,7 +18,7 @@ import type { EffectsReport } from '../../test/support/sandbox-control.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { LANES } from '../../test/support/stack-options.ts';
 
-/** A kind of the kit that the brokers took. */
+/** A poison that the brokers accepted. */
 export interface PutPoison {
   readonly kind: PoisonKind;
   readonly poison: Poison;
@@ -27,18 +27,18 @@ export interface PutPoison {
 
 export interface PoisonEvidence {
   readonly put: readonly PutPoison[];
-  /** Partitions into which one may have been written that nobody confirmed: `topic/partition`. */
+  /** Partitions that may have a poison whose writing was not confirmed: `topic/partition`. */
   readonly unclear: ReadonlySet<string>;
-  /** Kinds that the brokers refused, as the table says. */
+  /** How many poisons the brokers refused. */
   readonly refused: number;
   readonly wrong: readonly string[];
 }
 
 export const NO_POISON: PoisonEvidence = { put: [], unclear: new Set(), refused: 0, wrong: [] };
 
-/** Begins every key. */
+/** The prefix of every key. */
 const PREFIX = 'poison-';
-/** The same bytes come to other things, as it happens: that cannot be judged under faults. */
+/** Whether the broker accepts these varies, which cannot be judged under faults. */
 const CANNOT_BE_JUDGED: (kind: PoisonKind) => boolean = ({ expected }) => expected.broker === 'either';
 
 export class PoisonLoad {
@@ -68,7 +68,7 @@ export class PoisonLoad {
       .flatMap(({ poison }) => (poison.key === null ? [] : [poison.key]));
   }
 
-  /** @returns once the time is over and all that was begun is confirmed or given up */
+  /** @returns after the time is over and every poison is confirmed or given up */
   async run(everyMs: number, untilMs: number): Promise<void> {
     const foreignSchemaId = await registerForeignSchema(this.#stack.settings.SCHEMA_REGISTRY_URL);
     const families = Object.values(POISON_FAMILIES).map((kinds) => kinds.filter((kind) => !CANNOT_BE_JUDGED(kind)));
@@ -78,7 +78,7 @@ export class PoisonLoad {
     for (let turn = 0; performance.now() < untilMs; turn += 1) {
       for (const kinds of families) {
         const kind = kinds[turn % kinds.length];
-        // While a broker is away one may take long; the others do not wait for it.
+        // During a broker's outage one may take long; the others do not wait for it.
         if (kind !== undefined && performance.now() < untilMs) underWay.push(this.#try(kind, foreignSchemaId));
         nextMs += pauseMs;
         await delay(Math.max(0, nextMs - performance.now()));
@@ -113,7 +113,7 @@ export class PoisonLoad {
         this.#put.push({ kind, poison, place: { topic, partition, offset: produced.baseOffset } });
       }
     } catch {
-      // No broker, or no registry, for longer than it is tried: this one is left out.
+      // The broker or registry was down for longer than the retries: this poison is left out.
       this.#unclear.add(`${topic}/${partition}`);
     }
   }
@@ -127,7 +127,7 @@ export interface WithoutPoison {
 }
 
 /**
- * @param found of which what is about poison is judged and taken out
+ * @param found what a reader finds; the parts about poison are judged, and left out of what is returned
  * @param canSettle whether the doubt of a transfer can be settled, so that none may stay UNKNOWN
  */
 export function judgePoisons(

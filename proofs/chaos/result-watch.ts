@@ -1,6 +1,6 @@
 /**
- * Follows results while a run goes on, in little memory: the first of each key, what contradicts it, and when a lane gave
- * one again. A subscription that fails is opened anew from the beginning; what was read is read once.
+ * Follows results during a run, in little memory: the first of each key, what contradicts it, and when a lane next gave
+ * one. A subscription that fails is opened again from the beginning, and skips what was already read.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { subscribe, type Outcome, type Subscription } from 'payment-processor-client';
@@ -13,7 +13,7 @@ import { Watch } from '../../test/support/watch.ts';
 const REOPEN_MS = 1_000;
 
 export interface Awaited {
-  /** Of the first result; null while there is none. */
+  /** Time until the first result; null while there is none. */
   tookMs: number | null;
 }
 
@@ -25,7 +25,7 @@ export interface FirstResult {
 
 export class ResultWatch {
   readonly first = new Map<string, FirstResult>();
-  /** Results beside the one that a key may have, in words. */
+  /** Results that contradict the first of their key, in words. */
   readonly contradictions: string[] = [];
   readonly watch = new Watch();
   readonly #settings: ClientSettings;
@@ -35,7 +35,7 @@ export class ResultWatch {
   #subscription: Subscription | null = null;
   #isClosed = false;
 
-  /** @param onResult is handed the first result of each key */
+  /** @param onResult receives the first result of each key */
   constructor(settings: ClientSettings, onResult: (event: ResultEvent) => void = () => undefined) {
     this.#settings = settings;
     this.#onResult = onResult;
@@ -47,7 +47,7 @@ export class ResultWatch {
     return watch;
   }
 
-  /** Measures from now on until the first result of one of the lanes is written. */
+  /** Measures the time from now until one of the lanes writes its next result. */
   nextResultIn(lanes: readonly number[]): Awaited {
     const awaited: Awaited = { tookMs: null };
     this.#awaiting.add({ lanes, sinceMs: Date.now(), awaited });
@@ -56,7 +56,7 @@ export class ResultWatch {
 
   take(event: ResultEvent): void {
     const { headers, id, key, offset, partition, value } = event;
-    // A record that is handed over again is the same record.
+    // A record that was already read.
     if (offset <= (this.#read.get(partition) ?? -1n)) return;
     this.#read.set(partition, offset);
     const { outcome, revision } = value;
@@ -81,7 +81,7 @@ export class ResultWatch {
       streams: ['results'],
       start: { from: 'beginning' },
       onEvent: (event) => {
-        // Of one that is read again only the key counts.
+        // Results from before the subscription opened end no measurement.
         if (event.timestampMs >= openedMs) this.#saw(laneOf(event.key, LANES), event.timestampMs);
         if (event.kind === 'result') this.take(event);
         else this.contradictions.push(`${event.key}: ${event.kind} among the results`);
@@ -106,7 +106,7 @@ export class ResultWatch {
     }
   }
 
-  /** @param writtenMs when its processor wrote it: one that was written before is no answer to what happened since */
+  /** @param writtenMs when its processor wrote it; a result from before a measurement does not end it */
   #saw(lane: number, writtenMs: number): void {
     for (const waiting of this.#awaiting) {
       if (!waiting.lanes.includes(lane) || writtenMs <= waiting.sinceMs) continue;

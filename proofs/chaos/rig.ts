@@ -1,4 +1,4 @@
-/** What a scene runs on: topics, a sandbox and the wire to it, processors, and an eye on their results. */
+/** What a scene runs on: topics, a sandbox and the wire to it, processors, and a watch on their results. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine } from 'payment-processor-local-kafka/start';
@@ -25,7 +25,7 @@ export interface Rig {
 }
 
 export type RigOptions = Pick<StackOptions, 'name' | 'lanes' | 'sandbox' | 'isRead' | 'settings'> & {
-  /** Is handed the first result of each key. */
+  /** Receives the first result of each key. */
   readonly onResult?: (event: ResultEvent) => void;
 };
 

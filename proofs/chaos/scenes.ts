@@ -1,4 +1,4 @@
-/** What `npm run chaos` can do: each scene, how long it takes, and what it comes to. */
+/** The scenes of `npm run chaos`: how long each takes, and what it reports. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine } from 'payment-processor-local-kafka/start';
@@ -18,16 +18,16 @@ import { runStatuses, type StatusRunOptions } from './status-scenario.ts';
 
 type OwnPlace = Place & { engine: Engine };
 
-/** What can be chosen; each scene looks at what concerns it. */
+/** The options of all scenes; each scene uses some of them. */
 export interface SceneOptions extends Omit<ChaosOptions, 'disturbances' | 'isPlain'> {
-  /** Parts of the names of outages; none: all. */
+  /** Parts of the names of outages to run; empty: all. */
   readonly only: readonly string[];
 }
 
 export interface Scene {
   readonly about: string;
   readonly brokers: 1 | 3;
-  /** How long it takes, if that can be chosen. */
+  /** Its default duration; null: it cannot be chosen. */
   readonly minutes: number | null;
   readonly commandsPerSecond?: number;
   run(place: OwnPlace, options: SceneOptions): Promise<SceneReport>;
@@ -35,7 +35,7 @@ export interface Scene {
 
 const MINUTE_MS = 60_000;
 const ALL_DISTURBANCES = Object.keys(DISTURBANCES) as DisturbanceName[];
-/** Of the payments whose delays are measured, from making to end. */
+/** The life of the payments whose delays are measured. */
 const LIFE_MS = MINUTE_MS;
 
 export const SCENES: Readonly<Record<string, Scene>> = {

@@ -11,7 +11,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { LOOPBACK } from 'payment-processor-local-kafka/ports';
 
-/** An answer that took this share of the client's deadline may have come too late for it. */
+/** An answer that took this share of the client's deadline may have come too late for the client. */
 const LATE_SHARE = 0.7;
 const HEAD_END = '\r\n\r\n';
 
@@ -29,7 +29,7 @@ interface Pair {
   held: Buffer[];
 }
 
-/** Around a cut, a call may have been written whose key never came through. */
+/** Around a cut, a client may have sent a call whose key never arrived here. */
 const CUT_BLINDNESS_MS = 1_000;
 
 export class ServiceLink {
@@ -65,7 +65,7 @@ export class ServiceLink {
     return this.#pairs.size;
   }
 
-  /** Every call that is under way now may be one that its client will never see answered. */
+  /** Marks every call in flight as unclear: its client may never see the answer. */
   doubtCallsUnderWay(): void {
     for (const { call } of this.#pairs.values()) if (call !== null) this.#markUnclear(call);
   }
@@ -96,7 +96,7 @@ export class ServiceLink {
     this.#server = server;
   }
 
-  /** Calls are still seen; they and their answers stay here until the link is resumed. */
+  /** Still records calls, but holds them and their answers until the link is resumed. */
   halt(): void {
     this.#isHalted = true;
     for (const { upstream } of this.#pairs.values()) upstream.pause();
@@ -166,7 +166,7 @@ function keyIn(chunk: Buffer): string | null {
   return /\r\nidempotency-key: ([^\r\n]+)\r\n/i.exec(chunk.toString('latin1'))?.[1] ?? null;
 }
 
-/** Every answer of the sandbox says its length. */
+/** Every answer of the sandbox has a Content-Length. */
 function isWhole(answer: Buffer): boolean {
   const headEnd = answer.indexOf(HEAD_END);
   if (headEnd < 0) return false;

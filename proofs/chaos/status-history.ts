@@ -1,6 +1,6 @@
 /**
- * Invariant I4 against the service's own word: per transaction and per quote, the events are a part of what really
- * happened, in its order, each once and numbered without a gap, and end where the service ended. How late each was.
+ * Checks invariant I4 against the service's own history, and measures how late each event was. Per transaction and per
+ * quote, events report real changes only: in order, each once, numbered without a gap, up to the final status.
  */
 import { eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
 import type { QuoteEvent, TransactionEvent } from '../../test/support/journal.ts';
@@ -20,20 +20,20 @@ export interface ToldChange {
   status: string;
   /** At the service, on its clock. */
   atMs: number;
-  /** From then until its event was written. */
+  /** From the change until its event was written. */
   delayMs: number;
   observedBy: string;
-  /** The first change reported of the transaction. */
+  /** Whether it is the first reported change of the transaction. */
   isFirst: boolean;
 }
 
 export interface StatusJudgement {
-  /** In words. */
+  /** Problems, in words. */
   repeated: string[];
   outOfOrder: string[];
   notFinal: string[];
   told: ToldChange[];
-  /** How long the statuses lasted that no event reports: the next one came before they were seen. */
+  /** How long statuses without an event lasted: the next status came before they were seen. */
   skippedLastedMs: number[];
   changes: number;
   quoteChanges: number;
@@ -48,7 +48,7 @@ interface TellingEvent {
   readonly id: string | null;
   readonly timestampMs: number;
   readonly status: string;
-  /** The service's own instant of the change, where the event has it. */
+  /** The service's time of the change, if the event has it. */
   readonly changedMs: number | null;
   readonly observedBy: string;
 }

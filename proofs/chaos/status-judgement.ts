@@ -1,7 +1,7 @@
-/** Invariant I4 over the events of a run: per transaction and per quote each change once, in order, none skipped back. */
+/** Checks invariant I4 for the events of a run: each change of a transaction or quote once, in order, never backwards. */
 import type { QuoteEvent, TransactionEvent } from '../../test/support/journal.ts';
 
-/** How far a payment of the sandbox is; a later event of the same transaction is further. */
+/** How far a payment of the sandbox is. The number rises with each event of a transaction. */
 const PROGRESS: Readonly<Record<string, number>> = {
   CREATED: 0,
   PENDING: 1,
@@ -27,7 +27,7 @@ export function judgeStatusEvents(evidence: {
 }): string[] {
   return [
     ...judgeChains(evidence.transactionEvents.map(plain), true),
-    // A quote may be FAILED after COMPLETED, when its payment is returned: only the chain counts.
+    // A quote may be FAILED after COMPLETED, if its payment is returned, so progress is not checked.
     ...judgeChains(evidence.quoteEvents.map(plain), false),
   ];
 }

@@ -1,4 +1,4 @@
-/** Makes the payments of a status run at their times: by commands, and at the service as others would. */
+/** Makes the payments of a status run at their times: by commands, or at the service as another client. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CommandType } from 'payment-processor-contract/commands';
 import { correlationIdOf } from '../../test/support/commands.ts';
@@ -22,12 +22,12 @@ export class StatusLoad {
     this.#stack = stack;
   }
 
-  /** Commands whose result has not come. */
+  /** Commands without a result. */
   unanswered(): number {
     return this.#onResult.size;
   }
 
-  /** The first result of a key. */
+  /** Takes the first result of a key. */
   takeResult(event: ResultEvent): void {
     const waiting = this.#onResult.get(event.key);
     if (waiting === undefined) this.#answered.set(event.key, event);
@@ -43,7 +43,7 @@ export class StatusLoad {
       const waitMs = payment.atMs - (performance.now() - beganMs);
       if (waitMs > 0) await delay(waitMs);
       const made = this.#make(payment);
-      // Awaited together below; until then a failure must not count as nobody's.
+      // Awaited together below; until then a failure must not be an unhandled rejection.
       made.catch(() => undefined);
       underWay.push(made);
     }
@@ -114,7 +114,7 @@ export class StatusLoad {
     await this.#command('reject-transaction', `${name}-reject`, { transactionId });
   }
 
-  /** @returns its result, whenever that comes */
+  /** @returns its result, without a timeout */
   async #command(type: CommandType, key: string, fields: object): Promise<ResultEvent> {
     this.keys.add(key);
     await this.#stack.publisher.publishUntyped(type, key, fields, { correlationId: correlationIdOf(key) });

@@ -17,10 +17,10 @@ export type PaymentKind = (typeof PAYMENT_KINDS)[number];
 
 export interface PlannedPayment {
   kind: PaymentKind;
-  /** Of accounts and customers; ends with the digits that tell the sandbox how the payment ends. */
+  /** The name of its accounts and customers; ends with the digits that select the sandbox's scenario. */
   name: string;
   atMs: number;
-  /** From what was made until what is done with it: its execution, its rejection. */
+  /** From its creation until its execution or rejection. */
   followsAfterMs: number;
 }
 

@@ -7,12 +7,12 @@ import { judgeNamedCommands, whyUnnamed } from './named-commands.ts';
 import { judgeStatusHistory, type ToldChange } from './status-history.ts';
 import { POLL_INTERVAL_MS, type StatusRunEvidence, type StatusRunOptions } from './status-scenario.ts';
 
-/** A change so soon after a kill is reported by processes that are still taking over. */
+/** A change this soon after a kill is reported while other processes are still taking over. */
 const KILL_SHADOW_MS = 10_000;
-/** With fewer transactions not every status and reason need occur. */
+/** With fewer transactions, some statuses and reasons may not occur. */
 const COVERING_TRANSACTIONS = 1_000;
 const STATUSES = ['CREATED', 'PENDING', 'PROCESSING', 'SENT', 'COMPLETED', 'REJECTED', 'FAILED', 'REFUNDED', 'EXPIRED'];
-/** While nothing is disturbed: of 99 in 100 that others made, and with the margin of 99 in 100 changes. */
+/** Limits for 99 in 100 without kills: FOUND for transactions of other clients, TOLD for changes of known ones. */
 const FOUND_MS_MAX = 2 * POLL_INTERVAL_MS;
 const TOLD_MS_MAX = FOUND_MS_MAX + 1_000;
 
@@ -29,7 +29,7 @@ export function statusReportOf(options: StatusRunOptions, evidence: StatusRunEvi
   const isWhole = options.transactions >= COVERING_TRANSACTIONS && options.troubledShare > 0;
   const missing = (names: readonly string[], found: Readonly<Record<string, number>>): string[] =>
     isWhole ? names.filter((name) => found[name] === undefined).map((name) => `${name} did not occur`) : [];
-  // With kills and old transactions all over, delays are to be seen, not to be kept.
+  // With kills, delays are reported but have no limit.
   const isSteady = options.killEveryMs === 0;
   const late = (what: string, { p99 }: Spread, maxMs: number): string[] =>
     isSteady && p99 > maxMs ? [`${what}: 99 in 100 within ${p99} ms, not ${maxMs} ms`] : [];

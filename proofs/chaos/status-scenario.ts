@@ -2,8 +2,8 @@
  * Payments live through the service's whole life while the processors that report it are killed in turn.
  *
  *   prepared   topics, a sandbox with short lives, processors up; what exists from now on is announced
- *   live       payments are made at their pace, every kill interval the processor that lives longest is killed
- *   quiet      nothing is going to happen at the service any more: no more kills
+ *   live       payments are made at their pace; in each kill interval the oldest processor is killed
+ *   quiet      no more changes at the service, and no more kills
  *   reported   until the events say what the service says, or the limit
  *   rest       a while longer: a duplicate event would come now
  *   evidence   what a new reader finds, and the service's own history of every payment
@@ -31,11 +31,11 @@ export interface StatusRunOptions {
   processors: number;
   /** 0: no kills. */
   killEveryMs: number;
-  /** The sandbox's times: of settlement, of approval. */
+  /** The sandbox's settlement and approval time. */
   settleMs: number;
   callsPerMinuteMax: number;
   kinds: readonly PaymentKind[];
-  /** 0 to 1: of the payments that fail, are rejected, refunded or slow. */
+  /** 0 to 1: the share of payments that fail, are rejected, refunded or slow. */
   troubledShare: number;
   seed: number;
 }
@@ -47,9 +47,9 @@ export interface StatusRunEvidence extends Gathered, Omit<StatusEvidence & Named
   /** Commands without a result. */
   unanswered: number;
   unannounced: ReadonlySet<string>;
-  /** When, on the wall clock. */
+  /** When the kills were, on the wall clock. */
   killsMs: readonly number[];
-  /** Pages that the service was asked for. */
+  /** How many pages the service was asked for. */
   listCalls: number;
   listCallsInAMinuteMax: number;
   ownEnds: readonly OwnEnd[];
@@ -61,7 +61,7 @@ export interface StatusRunEvidence extends Gathered, Omit<StatusEvidence & Named
 }
 
 const QUOTE_LIFETIME_MS = 60_000;
-/** The watch of ended payments is slow: reversals every 12 intervals, the sweep every 60. */
+/** Ended payments are polled rarely: reversals every 12 intervals, the sweep every 60. */
 const TOLD_INTERVALS_MAX = 150;
 const LOOK_MS = 3_000;
 const REST_MS = 20_000;
@@ -145,7 +145,7 @@ async function run(
   }
 }
 
-/** Until `end`: kills the processor that has lived longest, and starts another in its place. */
+/** Until `end`, kills the oldest processor and starts a replacement. */
 async function killInTurn(fleet: Fleet, everyMs: number, end: AbortSignal, killsMs: number[]): Promise<void> {
   if (everyMs === 0) return;
   for (;;) {

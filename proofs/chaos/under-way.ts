@@ -1,4 +1,4 @@
-/** What the ledger says of calls whose process went away from them. */
+/** Reads from the ledger which calls lost their process. */
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { decodeEntry } from '../../src/ledger/entry-record.ts';
 import { decodeOwner, ENTRY_PREFIX, OWNER_KEY } from '../../src/ledger/ledger-records.ts';

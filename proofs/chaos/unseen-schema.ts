@@ -1,4 +1,4 @@
-/** Commands with schema ids that no processor has seen: the same fields under a schema with another documentation. */
+/** Commands with schema ids that no processor has seen: the same fields, under a schema with a different doc text. */
 import { createRegistry } from 'payment-processor-client/internal/settings';
 import { readCommandFields } from 'payment-processor-contract/command-fields';
 import { COMMAND_RECORDS, COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
@@ -8,7 +8,7 @@ import type { Stack } from '../../test/support/stack.ts';
 
 export type CommandEncoder = (type: CommandType, fields: object) => Promise<Buffer>;
 
-/** Registers another version of each command's schema. @returns what writes fields under it, also without the registry */
+/** Registers another version of each command's schema. @returns an encoder for it, which also works without the registry */
 export async function unseenSchemaEncoder(stack: Stack): Promise<CommandEncoder> {
   const registry = createRegistry(stack.settings);
   await registry.prepare(Object.values(stack.topics.commands));
@@ -18,7 +18,7 @@ export async function unseenSchemaEncoder(stack: Stack): Promise<CommandEncoder>
     const read = readCommandFields(type, fields);
     if (!read.ok) throw new Error(`not the fields of ${type}`);
     const value = registry.encode(stack.topics.commands[type], read.value);
-    // Behind the zero byte of the wire format; the fields' bytes are the same under both.
+    // The schema id is behind the wire format's zero byte; the fields' bytes are the same under both schemas.
     value.writeInt32BE(ids.get(type) ?? 0, 1);
     return value;
   };

@@ -1,5 +1,5 @@
 /**
- * The service's faults while a run goes on: a mix that changes now and then, and storms. Counts what really hit.
+ * The service's faults during a run: a mix that changes now and then, and storms. Counts the calls that were hit.
  *
  * Rules are replaced while the link is halted, so that no call is hit between reading the counts and removing the rules.
  */
