@@ -1,13 +1,13 @@
-/** A live member whose producer broke: it gives its lanes up all the same, so that their next owners need not wait it out. */
+/** A live member whose producer broke still gives up its lanes, so that their next owners need not wait for a timeout. */
 import { expect, test } from 'vitest';
 import { CLAIM_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { eventually } from '../../test/support/watch.ts';
 import { VirtualStack } from './virtual-stack.ts';
 
-/** Well below the patience with a live member: timeouts of its session, of a call and of a commit. */
+/** Well below the time that a taker grants a live member: the timeouts of its session, a call and a commit. */
 const TAKEN_MS_MAX = 3_000;
 
-/** Another producer of the ids fences those of the processes, as an operator's tool may do. */
+/** Fences the processes' producers with another producer of their ids, as an operator's tool may do. */
 async function fenceProducers(stack: VirtualStack): Promise<void> {
   const keys = (await stack.readLedger()).flatMap(({ key, value }) => (value === null ? [] : [key?.toString() ?? '']));
   const claims = keys.filter((key) => key.startsWith(CLAIM_PREFIX));
@@ -17,7 +17,7 @@ async function fenceProducers(stack: VirtualStack): Promise<void> {
 test('lanes whose owner finds its producer broken as it releases them open at once elsewhere', () =>
   VirtualStack.run({ name: 'broken', lanes: 4 }, async (stack) => {
     const first = await stack.startProcessor();
-    // With its first record, which is committed.
+    // The process logs this after its first record is committed.
     await first.logged('polling');
     await fenceProducers(stack);
     const other = await stack.spawnProcessor();

@@ -1,4 +1,4 @@
-/** Brokers' clocks may differ: one that is hours ahead must not keep results back, as a process's clock must not (ADR 17). */
+/** Brokers' clocks may differ: like a process's clock, one that is hours ahead must not delay results (ADR 17). */
 import { expect, test } from 'vitest';
 import { transferInOf } from '../../test/support/commands.ts';
 import { VirtualStack } from './virtual-stack.ts';
@@ -15,7 +15,7 @@ test('where the ledger is led by brokers whose clock is two hours ahead, results
       const { value } = await stack.journal.result(key);
       expect(value.outcome).toBe('ACCEPTED');
     }
-    // At once for all lanes: the time that was refused once is not tried again.
+    // All lanes learn from one refusal: no lane tries the refused time again.
     const losses = processor.log().filter(({ event }) => event === 'lane-lost');
     expect(losses.length).toBeLessThanOrEqual(2);
   }));

@@ -9,10 +9,10 @@ const NO_SUCH_ERROR = 'no such error of the protocol: ';
 
 export class BrokerError extends kafkajs.KafkaJSProtocolError {}
 
-/** One of each: their stacks are long to make, and of no use. */
+/** One error per type: making their stacks takes long and has no use. */
 const brokerErrors = new Map<string, BrokerError>();
 
-/** @param type as the protocol names it */
+/** @param type name of the error in the protocol */
 export function brokerError(type: string): BrokerError {
   const known = brokerErrors.get(type);
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 /**
- * The coordinators of transactions, each of a part of the transactional ids. One of them can be lost for a while: nothing of
- * its transactions begins or ends, and no marker is written, though the outcome may stand. Another node goes on with them.
+ * The transaction coordinators; each has a part of the transactional ids. One can be lost for a while: its transactions
+ * neither begin nor end, and get no markers, although their outcomes may be decided. Then another node takes over.
  */
 import { brokerError } from './broker-error.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -12,7 +12,7 @@ export class Coordinators {
   readonly #time: VirtualTime;
   #lost = { place: 0, untilMs: -Infinity };
   #losingForMs: number | null = null;
-  /** How often a part was lost, by its place. */
+  /** How often each part moved to another node, by its place. */
   readonly #moves = new Map<number, number>();
 
   constructor(time: VirtualTime) {
@@ -24,7 +24,7 @@ export class Coordinators {
     this.#move(place);
   }
 
-  /** To another node, which goes on at once. */
+  /** Moves the id's part to another node, which takes over at once. */
   move(transactionalId: string): void {
     this.#move(placeOf(transactionalId));
   }
@@ -33,17 +33,17 @@ export class Coordinators {
     this.#moves.set(place, (this.#moves.get(place) ?? 0) + 1);
   }
 
-  /** Markers may wait for one that is away. */
+  /** While one is lost, markers may be pending. */
   isOneLost(): boolean {
     return this.#lost.untilMs > this.#time.nowMs;
   }
 
-  /** The one of the next transaction that is committed, before it writes any marker. */
+  /** Loses the coordinator of the next committed transaction before it writes any marker. */
   loseAtCommit(forMs: number): void {
     this.#losingForMs = forMs;
   }
 
-  /** The outcome of a transaction is fixed, and not yet reported. */
+  /** Called when a commit is decided but not yet reported. */
   committed(transactionalId: string): void {
     if (this.#losingForMs !== null) this.lose(placeOf(transactionalId), this.#losingForMs);
     this.#losingForMs = null;
@@ -55,12 +55,12 @@ export class Coordinators {
     return (place + (this.#moves.get(place) ?? 0)) % NODES;
   }
 
-  /** @throws BrokerError while the id's is lost */
+  /** @throws BrokerError while the id's coordinator is lost */
   check(transactionalId: string): void {
     if (this.#lostForMs(transactionalId) > 0) throw brokerError('NOT_COORDINATOR_FOR_GROUP');
   }
 
-  /** Work of the id's, once it is there. */
+  /** Runs the work after the delay, or once the id's coordinator is back. */
   after(delayMs: number, transactionalId: string, work: () => void): { cancel: () => void } {
     let waiting = this.#time.after(delayMs, null, () => {
       const lostForMs = this.#lostForMs(transactionalId);
@@ -70,7 +70,7 @@ export class Coordinators {
     return { cancel: () => waiting.cancel() };
   }
 
-  /** From now on. */
+  /** How long the id's coordinator stays lost; 0 or less: it is not lost. */
   #lostForMs(transactionalId: string): number {
     const { place, untilMs } = this.#lost;
     return place === placeOf(transactionalId) ? untilMs - this.#time.nowMs : 0;

@@ -1,6 +1,7 @@
 /**
- * A member that its group counts out before its session is over, as when its client leaves after a failure: it does not know
- * yet, its heartbeat is still fresh, and calls wait for a slot. A hold that the next owner confirms stops those, too.
+ * The group counts a member out before its session timeout, for example because its client left after a failure. The member
+ * does not know yet, its last heartbeat is recent, and calls wait for a slot. A hold that the next owner confirms must stop
+ * those calls too.
  */
 import { expect, test } from 'vitest';
 import { decodeHolds, type HoldOrder } from '../../src/ledger/holds.ts';
@@ -13,10 +14,10 @@ import { VirtualStack } from './virtual-stack.ts';
 
 const LANES = 2;
 const CALL_MS = 8_000;
-/** Until all that waits would have been called. */
+/** Long enough that every waiting command would have been called. */
 const LONG_MS = 30_000;
 const SETTINGS = { API_MAX_CONCURRENCY: '1', API_TIMEOUT_MS: '9000', KAFKA_SESSION_TIMEOUT_MS: '20000' };
-/** What the former owner asks to join again is so long on its way. */
+/** How long the former owner's request to rejoin is delayed. */
 const JOINS_AFTER_MS = 25_000;
 const QUIET: Trouble = { kind: 'none' };
 const UNAVAILABLE = { httpStatus: 503, body: '{}' };
@@ -26,7 +27,7 @@ async function heldLanes(stack: VirtualStack): Promise<number> {
   return receipts.filter(({ value }) => value !== null && 'transfer-in' in decodeHolds(value).holds).length;
 }
 
-/** Once it is counted out. */
+/** Delays that request, once the former owner is counted out. */
 class SlowJoin implements Disturber {
   isOn = false;
   troubleAt({ name }: { name: string }, point: string): Trouble {

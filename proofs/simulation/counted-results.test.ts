@@ -1,4 +1,4 @@
-/** The metrics count, and the store holds, exactly what a lane's transaction committed, whatever happened to the answer. */
+/** Metrics and store have exactly what a lane's transaction committed, whatever happened to the broker's answer. */
 import { expect, test } from 'vitest';
 import { topicDefinitions } from 'payment-processor-contract/topic-definitions';
 import { laneOf } from 'payment-processor-contract/keys';
@@ -21,7 +21,7 @@ import { VirtualTime } from './virtual-time.ts';
 const COMMANDS = 60;
 const LANES = 3;
 const MS_MAX = 60_000;
-/** Longer than the session. */
+/** Longer than the session timeout. */
 const COUNTED_OUT_MS = 7_000;
 /** Before the commit's deadline. */
 const ANSWERED_MS = 9_000;
@@ -30,16 +30,16 @@ const silence = (): void => undefined;
 interface Ran {
   readonly counted: string[];
   readonly written: string[];
-  /** What the store does not have as the ledger has it: others write to that as well. */
+  /** Where the store differs from the ledger, which has records of other writers too. */
   readonly unlikeLedger: string[];
 }
 
-/** Of the commits of a process: which it is, counted from 1. */
+/** @param commit number of the process's commit, from 1 */
 type CommitTrouble = (commit: number, isTakingLanes: () => boolean, time: VirtualTime) => Trouble;
 
 const NONE: Trouble = { kind: 'none' };
 
-/** @param otherTrouble at all that is no commit */
+/** @param otherTrouble for all requests except commits */
 async function ran(commitTrouble: CommitTrouble, otherTrouble: (point: string) => Trouble = () => NONE): Promise<Ran> {
   const time = new VirtualTime();
   const draws = (name: string): Draws => new Draws(1, name);

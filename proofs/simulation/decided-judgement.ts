@@ -1,6 +1,6 @@
 /**
- * Judges the commands on which operators decided: each decision is carried out or refused, each makes one revision that names
- * it, and no revision says what was not true when it was said, unless an operator had said so.
+ * Judges the commands on which operators decided. Each decision is refused, or makes one revision that names it. Each
+ * revision was true when it was written, unless an operator was wrong.
  */
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { DECISION_HEADER } from '../../src/producers/result-events.ts';
@@ -12,7 +12,7 @@ import type { Effect, ServiceState } from './service-state.ts';
 
 const MOVES_NOTHING: readonly string[] = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
 
-/** Decisions without the dead letter of a refused one. */
+/** Decisions that were not refused with a dead letter. */
 export function carriedOut(given: readonly GivenDecision[], deadLetters: readonly TopicRecord[]): GivenDecision[] {
   const refused = new Set(
     deadLetters
@@ -22,7 +22,7 @@ export function carriedOut(given: readonly GivenDecision[], deadLetters: readonl
   return given.filter(({ offset, partition }) => !refused.has(`${partition}/${offset}`));
 }
 
-/** Decisions that are neither refused nor followed by a result of their own: one of those on the same revision has that. */
+/** Decisions that are neither refused nor followed by a result. Of several on one revision, only one gets a result. */
 export function unsettled(
   given: readonly GivenDecision[],
   { deadLetters, results }: { deadLetters: readonly TopicRecord[]; results: readonly ResultEvent[] },
@@ -62,7 +62,7 @@ export function judgeDecided(
   }
   for (const replay of own.filter(({ headers }) => headers['replayed'] === 'true'))
     if (!revisions.some(({ id }) => id === replay.id)) wrong.push(`${key}: a copy was answered with ${replay.id}`);
-  // A quote that nobody executed moves nothing, and a simulated payment is the sandbox's own.
+  // A second effect does no harm: an unexecuted quote moves no money, and a simulated payment is only the sandbox's.
   const isHarmless = type === 'create-quote' || type === 'simulate-uma-receive';
   if (effects.length > 1 && !isHarmless && !hasLied(decisions, effects))
     wrong.push(`${key}: took effect ${effects.length} times, after ${decisions.map(said).join()}`);
@@ -72,7 +72,7 @@ export function judgeDecided(
   return wrong;
 }
 
-/** All messages of a command have an answer. */
+/** Checks that every message of a command has an answer. */
 export function judgeAnswered(messages: readonly ChaosMessage[], results: readonly ResultEvent[]): string[] {
   const answered = new Set(results.map(({ headers }) => headers['in-reply-to']));
   return messages
@@ -80,7 +80,7 @@ export function judgeAnswered(messages: readonly ChaosMessage[], results: readon
     .map(({ command, id, kind }) => `${command.key}: its ${kind} message ${id} was not answered`);
 }
 
-/** What a result says of effects, held against the books of its time: a call that was under way counts as well. */
+/** Compares a result with the books at the time it was written. A call in flight at that time counts as well. */
 function judgeTruth(
   { timestampMs, value: { outcome, revision } }: ResultEvent,
   decisions: readonly GivenDecision[],
@@ -99,7 +99,7 @@ function judgeTruth(
   return [];
 }
 
-/** Whether an operator said of a call that took effect, then or later, that it did not. */
+/** Whether an operator decided NOT_EXECUTED although a call had been sent that took effect, then or later. */
 function hasLied(decisions: readonly GivenDecision[], effects: readonly Effect[]): boolean {
   return decisions.some(
     ({ atMs, decision }) => decision === 'NOT_EXECUTED' && effects.some(({ sentMs }) => sentMs <= atMs),

@@ -1,12 +1,12 @@
 /**
- * Protections that no history reaches: an earlier protection holds, or a simulation lacks what they guard against. Each is
- * checked directly, with the unit's real code. They are kept because the earlier protection may change.
+ * Protections that no history reaches: an earlier protection acts first, or the simulation lacks the danger. Each is
+ * checked directly, with the unit's real code. They stay because the earlier protection may change.
  *
- * An answer of an attempt that is not the present one: a lane hears of a call only while the call's intent is the entry's
- * phase (Attempts gives each call one owner, and an intent is left by the end of its call alone).
+ * Answers to an attempt that is not the current one. A lane gets a call's answer only while the entry is in that call's
+ * intent: Attempts gives each call one owner, and an entry leaves its intent only when the call ends.
  *
- * Commits of another owner: the reader tells a lane of them only after a later OWNER record, and from then on nothing
- * that the lane knows can be committed.
+ * Commits of another owner. The reader reports them to a lane only after a later OWNER record, and from then on the lane
+ * cannot commit anything.
  */
 import { ENTRY_CHECKS } from './direct-entry-checks.ts';
 import { HOLD_CHECKS } from './direct-hold-checks.ts';
@@ -17,12 +17,12 @@ import { PRODUCER_CHECKS } from './direct-producer-checks.ts';
 import { STORE_CHECKS } from './direct-store-checks.ts';
 
 export interface DirectCheck {
-  /** What is so where it does not hold. */
+  /** What goes wrong without the protection. */
   readonly wrong: string;
   readonly holds: () => boolean | Promise<boolean>;
 }
 
-/** Yields what does not hold, in words; the check that takes longest is the last one. */
+/** Yields what is wrong, in words; the slowest check is last. */
 export async function* directChecks(): AsyncGenerator<string> {
   const fast = [ENTRY_CHECKS, INPUT_CHECKS, HOLD_CHECKS, OWNERSHIP_CHECKS, STORE_CHECKS, PRODUCER_CHECKS];
   const checks = [...fast, MEMBER_CHECKS].flat();

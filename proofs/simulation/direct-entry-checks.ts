@@ -1,4 +1,4 @@
-/** Direct checks of what is decided on entries, and of what is remembered of them. */
+/** Direct checks of decisions on entries, and of what the lane remembers of entries. */
 import { LaneClock } from '../../src/lanes/lane-clock.ts';
 import { Memory } from '../../src/lanes/memory.ts';
 import { Retention } from '../../src/lanes/retention.ts';
@@ -25,7 +25,7 @@ function answered(entry: Entry, reading: Parameters<typeof verdictOf>[0], attemp
   return decide(entry, { kind: 'answered', attemptId, reading, beganMs: NOW_MS, nowMs: NOW_MS }, policy);
 }
 
-/** Of one key that was done at the instant 1, with a retention of 1 ms. */
+/** Whether a key that was done at the instant 1 is kept, with a retention of 1 ms. */
 function nothingForgotten(memory: Memory, admitted: { upToMs: () => number }): boolean {
   const expired = {
     checkpoint: () => ({ nextOffset: 0n, timestampMs: NOW_MS, appliedMs: NOW_MS }),
@@ -46,7 +46,7 @@ function nothingForgotten(memory: Memory, admitted: { upToMs: () => number }): b
     .records.every(({ value }) => value !== null);
 }
 
-/** A lane's owner looks at its clock before and after somebody sets it. The brokers' clock shows the same as the first. */
+/** A lane's owner looks at its clock before and after somebody sets it. At first it agrees with the brokers' clock. */
 function lookedAt(unfinished: Map<string, Entry>, beforeMs: number, afterMs: number): LaneClock {
   let nowMs = beforeMs;
   const clock = { nowMs: () => nowMs, monotonicMs: () => 0 };
@@ -63,7 +63,7 @@ function doneEntry(): Entry {
   return doneWith(entryAt('transfer-in'), 'ACCEPTED');
 }
 
-/** The command's present call has the quote, which ran out at once. */
+/** The command's current call got a quote that expired at once. */
 function quoteRanOut(): Entry {
   const quoted = {
     quoteId: 'Quote:1',

@@ -1,4 +1,4 @@
-/** Direct checks of operators' holds: what a lane refuses, and from when on. */
+/** Direct checks of operators' holds: which calls a lane refuses, and since when. */
 import type { HoldIntake } from '../../src/consumers/hold-intake.ts';
 import { claimCall, type ClaimingLane } from '../../src/lanes/entry-claim.ts';
 import { Holds } from '../../src/lanes/holds.ts';
@@ -17,7 +17,7 @@ const HOLD: HoldIntake = {
 
 const SESSION_MS = 6_000;
 
-/** Of a lane whose former owner was fenced so long ago. */
+/** The holds of a lane whose former owner was fenced this long ago. */
 function holdsOf(isRead: boolean, fencedForMs = SESSION_MS): Holds {
   const fencedCallUntilMs = Date.parse(AT) + SESSION_MS - fencedForMs;
   const parts = {
@@ -30,7 +30,7 @@ function holdsOf(isRead: boolean, fencedForMs = SESSION_MS): Holds {
   return new Holds(parts as unknown as ConstructorParameters<typeof Holds>[0], () => isRead);
 }
 
-/** @returns how many records the order leads to */
+/** @returns how many records the order writes */
 function written(holds: Holds): number {
   let records = 0;
   const transaction = { add: () => void (records += 1), reports: [] };

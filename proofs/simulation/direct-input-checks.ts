@@ -25,11 +25,11 @@ const SLOTS = 4;
 const NOW = { nowMs: 1_000, intervalMs: 0 };
 const MANY = 200;
 const DEEP = 1_000_000;
-/** Many times what a command may have, and kept whole on its way in. */
+/** Many times a command's limit, but small enough that the input keeps it whole. */
 const LARGE_BYTES = 500_000;
 const silence = (): void => undefined;
 
-/** The batch that a broker sends where something else was asked for. */
+/** A batch other than the one that was asked for. */
 const otherBatch = {
   topic: 'topic',
   lane: 0,
@@ -40,7 +40,7 @@ const otherBatch = {
   highWatermark: 60n,
 };
 
-/** As the patched client hands over a batch that it cannot read. */
+/** What the patched client delivers for a batch that it cannot read. */
 const unreadable = {
   offset: '9',
   timestamp: '0',
@@ -83,7 +83,7 @@ function inputsOf(monotonicMs: () => number): Inputs {
   return new Inputs(parts as unknown as LaneParts, silence);
 }
 
-/** Whether a lane begins with this position in the ledger, of which the group has read five commands. */
+/** Whether a lane starts with this position in the ledger, when the group's committed offset is 5. */
 async function begins(known: PositionRecord | undefined): Promise<boolean> {
   const start = { lowOffset: 0n, highOffset: 9n, topicId: null, committedOffset: 5n };
   return inputsOf(() => 0)
@@ -94,7 +94,7 @@ async function begins(known: PositionRecord | undefined): Promise<boolean> {
     );
 }
 
-/** A lane's inputs, one of which has passed five records that are for no reader. */
+/** A lane's inputs after one of them passed five records that no reader gets. */
 function passedOver(): { next: bigint | undefined; wanted: number } {
   let nowMs = 0;
   let wanted = 0;
@@ -161,7 +161,7 @@ export const INPUT_CHECKS: readonly DirectCheck[] = [
         careful.before('one', offset);
         careful.committed(new Map([['one', offset + 1n]]));
       }
-      // Nobody tells it of commits any more.
+      // From here on, nobody reports commits to it.
       careful.before('one', 1_000n);
       return careful.before('two', 0n).kind === 'read';
     },

@@ -1,4 +1,4 @@
-/** Direct checks of how a lane is taken: what decides between two owners needs instants that histories seldom meet. */
+/** Direct checks of how a lane is taken. What decides between two owners depends on timing that is rare in histories. */
 import { Committer } from '../../src/lanes/committer.ts';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
 import { acquireOwnership, Waits } from '../../src/lanes/ownership.ts';
@@ -22,14 +22,14 @@ import { batchOf } from './request-answers.ts';
 
 const NOW_MS = 1_000;
 const SESSION_MS = 3_000;
-/** Well after a lane gives up waiting. */
+/** Well after a lane has given up waiting. */
 const LATE_MS = 5_000;
-/** Looks of a taker at a lane that is not its own yet. */
+/** How often a taker looks at a lane that is not its own yet. */
 const LOOKS = 5;
-/** A taker that has not ended by then never will. */
+/** A taker that has not finished by then never will. */
 const LOOKS_MAX = 100;
 const SHORT_LOOK_MS = 100;
-/** Longer than any patience. */
+/** Longer than a taker waits for anything. */
 const FROZEN_MS = 600_000;
 const NOBODY = { producerId: 0n, epoch: 0, firstSequence: 0 };
 const silence = (): void => undefined;
@@ -63,23 +63,23 @@ function withdrawClaim(index: MemoryIndex, { transactionalId }: Claimant): void 
 }
 
 interface Scene {
-  /** Owners that are read before our record, at each taking. */
+  /** Owner records that are read before ours, for each taking. */
   readonly between?: readonly (readonly OwnerRecord[])[];
-  /** The others still belong to the group; asked at each look at them. */
+  /** Whether the other claimants still belong to the group, at each look. */
   readonly isMember?: (looks: number) => boolean;
   readonly isWanted?: (looks: number) => boolean;
   readonly isConfirmed?: (looks: number) => boolean;
   readonly monotonicMs?: (looks: number) => number;
-  /** Of the ledger, behind what has been read. */
+  /** The ledger's end, beyond what has been read. */
   readonly unreadEnd?: bigint;
-  /** Called while our record is being written, with what fences an id. */
+  /** Called while our record is being written, with a function that fences an id. */
   readonly onOwned?: (fence: (id: string) => void) => void;
 }
 
 /**
  * Takes a lane; each look at its other claimants takes a second.
- * @returns what happened, in order: an id that was fenced, our record, its withdrawal; and which claims it took away; until when one
- *   that was fenced may call; which schemas went before our record
+ * @returns what happened, in order: fenced ids, our record, its withdrawal. Also the claims that it withdrew, until when a
+ *   fenced owner may call, and the schemas that were written before our record
  */
 async function taken(
   index: MemoryIndex,
@@ -145,7 +145,7 @@ async function taken(
   return { happened, withdrawals, fencedCallUntilMs, schemas: written };
 }
 
-/** What a taker that is called off writes to the lane. @param isUnderWay its claim is being committed by then */
+/** What a taker writes to the lane when it is called off. @param isUnderWay its claim is already being committed */
 async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
   const written: string[] = [];
   const processLoop = {
@@ -167,7 +167,7 @@ async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
   return written;
 }
 
-/** What happens once the producer of a live owner breaks: the claim that it writes, and when the producer is fenced. */
+/** What happens after a live owner's producer breaks: the claim that it writes, and when it fences the producer. */
 async function happenedOnBreak(): Promise<string[]> {
   const happened: string[] = [];
   const { promise, resolve } = Promise.withResolvers<undefined>();
@@ -203,7 +203,7 @@ async function happenedOnBreak(): Promise<string[]> {
   return happened;
 }
 
-/** Takes a lane whose ledger, read to its end, does not have our record. */
+/** Takes a lane whose ledger lacks our record, although it was read to its end. */
 async function takenUnseen(): Promise<unknown> {
   const parts = {
     lane: 0,

@@ -1,26 +1,26 @@
-/** Direct checks of the transactional producer: what protects it stands against answers that histories seldom meet. */
+/** Direct checks of the transactional producer: it must survive answers that are rare in histories. */
 import { encodeBatches } from '../../src/producers/record-batch.ts';
 import { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import { ScriptedKafka, TOPIC, type Happening } from '../../test/producers/scripted-kafka.ts';
 import type { DirectCheck } from './direct-checks.ts';
 
 const ID = 'id';
-/** One node leads both. */
+/** The same node leads both. */
 const PARTITIONS = [0, 3];
 /** Longer than any deadline. */
 const LATE_MS = 60_000;
 const DUPLICATE: Happening = { kind: 'error', type: 'DUPLICATE_SEQUENCE_NUMBER' };
 
 interface Told {
-  /** Of two transactions, how many were committed for certain. */
+  /** How many of the two transactions were certainly committed. */
   readonly certain: number;
-  /** Requests, in order. */
+  /** The requests, in order. */
   readonly asked: readonly string[];
   /** Committed records of the first partition. */
   readonly values: readonly string[];
 }
 
-/** @param disturb before the first transaction, and before the second */
+/** @param disturb called before the first and before the second transaction */
 async function told(
   disturb: (kafka: ScriptedKafka, producer: TransactionalProducer, transaction: 1 | 2) => void,
 ): Promise<Told> {
@@ -50,7 +50,7 @@ async function told(
   return { certain, asked, values };
 }
 
-/** The outcome of two transactions when it happens to the first. */
+/** The outcome of two transactions, when this happens to the first. */
 async function toldAfter(point: string, happening: Happening): Promise<Told> {
   return told((kafka, _producer, transaction) => {
     if (transaction === 1) kafka.happens(point, happening);

@@ -1,4 +1,4 @@
-/** Direct checks of the local store, which the simulation has no disk for: what reads see between a commit and its writing. */
+/** Direct checks of the local store: what reads see between a commit and its write. The simulation has no disk for that. */
 import { encodeEntry } from '../../src/ledger/entry-record.ts';
 import { ENTRY_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { LaneStore, type LaneTables, type Table } from '../../src/store/lane-store.ts';
@@ -8,7 +8,7 @@ import type { DirectCheck } from './direct-checks.ts';
 const entry = doneWith(entryAt('transfer-in'), 'ACCEPTED');
 const key = ENTRY_PREFIX + entry.key;
 
-/** As far as a lane needs it, without a disk. */
+/** As much of a table as a lane needs, without a disk. */
 function table(): Table {
   const rows = new Map<string, Buffer>();
   const nameOf = (place: Buffer): string => place.toString('hex');

@@ -1,63 +1,63 @@
-/** The kinds of trouble that a history can have besides the usual, each of which can be left out, and how often each is drawn. */
+/** The optional kinds of trouble in a history, and how often each is drawn. */
 import type { Draws } from './draws.ts';
 
-/** Shares of histories. */
+/** The share of histories that have each kind. */
 const SHARES = {
-  /** Processes freeze right after they sent a heartbeat: its answer waits in their socket. */
+  /** Processes freeze right after sending a heartbeat: its answer waits in their socket. */
   heartbeats: 0.25,
   /** Processes end in order and start again, one after the other: lanes are handed over while calls are under way. */
   handovers: 0.2,
-  /** Calls are long on their way. */
+  /** Calls take long to arrive. */
   'slow-service': 0.25,
-  /** Lists of transactions leave some out: a look-up may not find what is there. */
+  /** Lists of transactions omit some, so a look-up may not find what exists. */
   unfound: 0.2,
-  /** Operators decide at any instant, rightly, too late, on anything, and now and then wrongly. */
+  /** Operators decide at any instant and on anything: rightly, too late, and sometimes wrongly. */
   operators: 0.4,
-  /** Each process has a wall clock of its own, which is set now and then; by up to a week. */
+  /** Each process has its own wall clock, which is sometimes set, by up to a week. */
   clocks: 0.15,
-  /** Pages of transactions come late, and copies of commands while those are in doubt. */
+  /** Pages of transactions arrive late, and copies of commands arrive while the commands are in doubt. */
   'look-ups': 0.4,
   /** The ledger is compacted, now and then. */
   compaction: 0.5,
-  /** Processes begin with copies of a store that are older than the store. */
+  /** Processes start with old copies of a store. */
   'old-stores': 0.3,
-  /** All processes are away for longer than keys are remembered, twice, and come back with their old stores. */
+  /** Twice, all processes are down for longer than keys are remembered: they return without stores, then with old ones. */
   absence: 0.1,
-  /** A command topic is deleted, and made again. */
+  /** A command topic is deleted and recreated. */
   'topics-again': 0.05,
   /** A command topic loses its oldest messages, admitted or not. */
   truncation: 0.05,
-  /** Partitions get new leaders, who say for a while that they end earlier than they do. */
+  /** Partitions get new leaders, which for a while report ends that are too low. */
   leaders: 0.2,
-  /** A coordinator of transactions is lost right after one was committed: its markers come up to a minute later. */
+  /** A transaction coordinator is lost right after a commit: the markers come up to a minute later. */
   coordinator: 0.1,
-  /** A hundred large commands that are parked fall due while no process is there, and are all too old. */
+  /** A hundred large parked commands fall due while no process runs, and are all too old. */
   masses: 0.01,
-  /** `otherFieldsJson`, our own name for what we do not know, with a text that is no JSON. */
+  /** `otherFieldsJson`, our own name for unknown fields, with a text that is not JSON. */
   'poison-others': 0.04,
   'poison-unknown-others': 0.04,
-  /** Nested beyond any stack: as a field, and as such a text. */
+  /** Nested deeper than any stack: as a field, and as a text in `otherFieldsJson`. */
   'poison-deep': 0.04,
   'poison-deep-others': 0.04,
   'poison-many-fields': 0.04,
   /** A header without a value, on a message that is buried or moved. */
   'poison-null-header': 0.04,
   'poison-null-header-moved': 0.04,
-  /** Headers named as what every object has. */
+  /** Headers with names that every object has. */
   'poison-object-header': 0.04,
   'poison-object-header-moved': 0.04,
   'poison-moved-partition': 0.04,
   'poison-large': 0.02,
   'poison-large-moved': 0.02,
-  /** A member of a JSON object that is there twice. */
+  /** A JSON object with the same member twice. */
   'poison-twice': 0.04,
   /** Our own code fails when it reads the message. */
   'poison-bug': 0.04,
-  /** Brokers take no record that has what is in it. */
+  /** Brokers refuse every record that has this content. */
   'poison-refused': 0.04,
   /** Operators hold commands, and release them. */
   holds: 0.2,
-  /** The client gives a heartbeat up: it leaves the group, its session not over, and comes back as a new member. */
+  /** The client gives up on a heartbeat: it leaves the group before its session timeout, and rejoins as a new member. */
   'left-groups': 0.1,
 } as const;
 
@@ -69,14 +69,14 @@ export const DISTURBANCES = Object.keys(SHARES) as readonly Disturbance[];
 export const POISON_KINDS = DISTURBANCES.filter((name): name is PoisonKind => name.startsWith('poison-'));
 
 export type DisturbanceChoice =
-  /** The seed decides, but for some. */
+  /** The seed decides, except that these are left out. */
   | { readonly kind: 'drawn'; readonly without: readonly Disturbance[] }
   /** These in every history. */
   | { readonly kind: 'fixed'; readonly disturbances: readonly Disturbance[] };
 
 /**
- * Takes the same draws whatever the choice, so that all else of a history stays as it was.
- * @param added for disturbances that were added since seeds were noted: those histories stay as they were, too
+ * Draws the same numbers whatever the choice, so that the rest of a history does not change.
+ * @param added draws for disturbances that were added after seeds were noted, so that noted histories stay the same
  */
 export function drawDisturbances(draws: Draws, added: Draws, choice: DisturbanceChoice): ReadonlySet<Disturbance> {
   const drawn = DISTURBANCES.filter((name) => (name === 'left-groups' ? added : draws).chance(SHARES[name]));

@@ -1,4 +1,4 @@
-/** Draws of one stream of a seed. Each part of a simulation has a stream of its own. */
+/** Random draws from one stream of a seed. Each part of a simulation has its own stream. */
 import { seededRandom } from 'payment-processor-sandbox/faults';
 
 export class Draws {

@@ -1,6 +1,6 @@
 /**
- * Judges a history by what any reader finds in the topics and by the service's own books: the promises of a chaos run
- * (proofs/chaos/chaos-judgement.ts), and those that only the whole of the ledger shows.
+ * Judges a history by the topics and by the service's own books: the promises of a chaos run
+ * (proofs/chaos/chaos-judgement.ts), and those that need the whole ledger.
  */
 import type { CommandType } from 'payment-processor-contract/commands';
 import { decodeEntry } from '../../src/ledger/entry-record.ts';
@@ -47,21 +47,21 @@ export interface JudgedHistory {
   readonly laneCount: number;
   readonly honourKeys: readonly CommandType[];
   readonly disturbed: ReadonlySet<Disturbance>;
-  /** The poller waits so long at most for a command in doubt. */
+  /** The longest time that the poller waits for a command in doubt. */
   readonly heldForMsMax: number;
-  /** When all processors left for longer than states of transactions are remembered; Infinity: never. */
+  /** When all processors went down for longer than transaction states are remembered; Infinity: never. */
   readonly absentFromMs: number;
-  /** What was published. */
+  /** The poison that was published. */
   readonly poison: readonly Poison[];
-  /** Lanes that wait for an operator in the end, and why. */
+  /** Lanes that wait for an operator at the end, and why. */
   readonly stoppedLanes: ReadonlyMap<number, string>;
-  /** Lanes of which an administrator removed messages. */
+  /** Lanes from which an administrator removed messages. */
   readonly jumpedLanes: ReadonlySet<number>;
   /** Results that processes have counted, by `resultName`. */
   readonly counted: ReadonlyMap<string, number>;
-  /** What processes said of themselves. */
+  /** Failures that no disturbance explains. */
   readonly failures: readonly string[];
-  /** What each slot's process knows of the ledger. */
+  /** The local store of each slot. */
   readonly stores: readonly MemoryIndex[];
 }
 
@@ -109,7 +109,7 @@ export function judgeHistory(history: JudgedHistory): {
   const { wrong, outcomes } = judgeChaos({
     ...read,
     results: read.results.filter((result) => !isDecided(result)),
-    // What was forgotten may be announced anew, where a poller goes over the last minutes again.
+    // A poller that reads the last minutes again may announce a forgotten transaction again.
     transactionEvents: read.transactionEvents.filter(({ timestampMs }) => timestampMs < history.absentFromMs),
     quoteEvents: read.quoteEvents.filter(({ timestampMs }) => timestampMs < history.absentFromMs),
     deadLetters: read.deadLetters.filter(
@@ -143,7 +143,7 @@ export function judgeHistory(history: JudgedHistory): {
       ...judgePoison(history),
       ...judgeStops(history),
       ...judgeCounted(history),
-      // Poison may make our own code fail: the message is set aside.
+      // Poison may make our own code fail; then the message is set aside.
       ...(poison.length > 0 ? [] : failures),
       ...judgeLedger(read.ledger),
       ...judgeStores(history.stores, history.read.ledger),
@@ -155,7 +155,7 @@ export function judgeHistory(history: JudgedHistory): {
   };
 }
 
-/** Without poison, and without what has no answer in lanes that wait for an operator. */
+/** Leaves out poison, and what has no answer in lanes that wait for an operator. */
 function withoutExcused({
   decisions,
   laneCount,
@@ -172,7 +172,7 @@ function withoutExcused({
     ({ offset, partition }) =>
       !stoppedLanes.has(partition) || offset < takenUpTo(read.ledger, partition, topics.operatorDecisions),
   );
-  // What was begun on them has no result either.
+  // Decisions that were begun in these lanes have no result either.
   const leftOpen = unsettled(taken, read).filter(({ partition }) => stoppedLanes.has(partition));
   const excused = new Set([...unanswered.map(({ command }) => command.key), ...leftOpen.map(({ key }) => key)]);
   const isJudged = (key: string): boolean => !excused.has(key) && !key.startsWith(POISON_PREFIX);
@@ -190,7 +190,7 @@ function withoutExcused({
   };
 }
 
-/** Of a lane's part of a topic, by its last position. */
+/** The next offset of a lane in a topic, by the lane's last position. */
 function takenUpTo(ledger: readonly TopicRecord[], lane: number, topic: string): bigint {
   const isPosition = ({ key, partition, value }: TopicRecord): boolean =>
     partition === lane && key?.toString() === POSITION_KEY && value !== null;
@@ -198,7 +198,7 @@ function takenUpTo(ledger: readonly TopicRecord[], lane: number, topic: string):
   return (value === null ? undefined : decodePosition(value).next[topic]) ?? 0n;
 }
 
-/** Of all events about a transaction until it may be forgotten. */
+/** Judges the command keys of all events from before transactions may be forgotten. */
 function judgeNames({ absentFromMs, heldForMsMax, plan, read, service }: JudgedHistory): string[] {
   const commands = new Map(plan.commands.map((command) => [command.key, command]));
   return judgeNamedCommands({
@@ -216,14 +216,14 @@ function transactionAmong(fields: object): string | null {
   return 'transactionId' in fields && typeof fields.transactionId === 'string' ? fields.transactionId : null;
 }
 
-/** A lane waits for an operator only where something was taken from it. */
+/** A lane may wait for an operator only if messages were removed from it. */
 function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
   return [...stoppedLanes]
     .filter(([lane]) => !jumpedLanes.has(lane))
     .map(([lane, reason]) => `lane ${lane} stopped without need: ${reason}`);
 }
 
-/** One that was counted and never committed, or counted twice, makes the metrics say more than happened. */
+/** A result that is counted without a commit, or twice, makes the metrics too high. */
 function judgeCounted({ counted, read }: JudgedHistory): string[] {
   const written = Map.groupBy(
     read.results.filter(({ headers }) => headers['replayed'] === undefined),
@@ -234,10 +234,10 @@ function judgeCounted({ counted, read }: JudgedHistory): string[] {
     .map(([name, count]) => `${name}: counted ${count} times, written ${written.get(name)?.length ?? 0} times`);
 }
 
-/** Each is answered as it should be, but in lanes that wait for an operator. */
+/** Each poison has an allowed answer, except in lanes that wait for an operator. */
 function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): string[] {
   const first = new Map(read.results.filter(({ value }) => value.revision === 1).map(({ key, value }) => [key, value]));
-  // One that is to be moved lies in another lane first; any that is stopped may be it.
+  // Poison that must be moved is first in another lane, which may be any of the stopped ones.
   const isInStoppedLane = (key: string): boolean =>
     key.includes('-moved') ? stoppedLanes.size > 0 : stoppedLanes.has(laneOf(key, laneCount));
   return poison
@@ -250,10 +250,11 @@ function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): 
 }
 
 /**
- * Doubt that is settled by calling again is not, where the service answers HTTP 409 from then on, as for a quote that
- * expired meanwhile: such a command waits until it is too old. By a clock that is wrong any may be, and when the service
- * tells all to wait, and where the brokers refuse several messages: for each its lane is opened four times. So may any where
- * the markers of transactions come up to a minute late: a lane that two processes take in turn waits for several.
+ * Which commands may become too old, and so EXPIRED:
+ * - a command whose doubt a repeated call settles, if the service then answers HTTP 409, as for an expired quote
+ * - any command, if a clock is wrong or if the service makes all calls wait
+ * - any command, if brokers refuse several messages: the lane is opened four times for each
+ * - any command, if markers come up to a minute late: a lane that two processes take in turn waits for several
  */
 function withAge(command: ChaosCommand, { disturbed, honourKeys, poison }: JudgedHistory): ChaosCommand {
   const areSeveralRefused = poison.filter(({ key }) => key.startsWith('poison-refused')).length > 1;
@@ -264,7 +265,7 @@ function withAge(command: ChaosCommand, { disturbed, honourKeys, poison }: Judge
   return isOneShot && honourKeys.includes(operation) ? { ...command, hasExpiry: true } : command;
 }
 
-/** From an owner's record on to its last commit only it commits, and positions never step back. */
+/** From an owner's record to its last commit, only that owner commits. Positions never step back. */
 function judgeLedger(ledger: readonly TopicRecord[]): string[] {
   const wrong = [...Map.groupBy(ledger, ({ partition }) => partition)].flatMap(([lane, records]) =>
     judgeOwners(lane, records),
@@ -283,7 +284,7 @@ function judgeLedger(ledger: readonly TopicRecord[]): string[] {
   return wrong;
 }
 
-/** An owner that did not open the lane, for it had to fence another first, has no commits. */
+/** An owner that had to fence another first did not open the lane, and has no commits. */
 function judgeOwners(lane: number, records: readonly TopicRecord[]): string[] {
   const began = new Map<string, bigint>();
   const commits: { token: string; offset: bigint }[] = [];
@@ -300,10 +301,10 @@ function judgeOwners(lane: number, records: readonly TopicRecord[]): string[] {
   });
 }
 
-/** A call is sent from a committed intent of its process, and by nobody whose lane has long been another's. */
+/** A process sends a call only after committing its intent, and not long after another process took the lane. */
 function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHistory): string[] {
   const owners = new Map<number, { processId: string; token: string; atMs: number }[]>();
-  /** When the owner with the token first committed: until then those before it may go on. */
+  /** When each owner first committed, by token: until then, previous owners may go on. */
   const workingFromMs = new Map<string, number>();
   const intents = new Map<string, { processId: string; atMs: number }[]>();
   for (const { key, partition, timestampMs, value } of read.ledger) {
@@ -321,7 +322,7 @@ function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHis
       intents.set(command, [...(intents.get(command) ?? []), { processId: phase.processId, atMs: timestampMs }]);
     }
   }
-  // An operator's word that nothing took effect may be wrong.
+  // An operator's decision that nothing took effect may be wrong.
   const decidedKeys = new Set(decisions.map(({ key }) => key));
   const overlaps = service.overlaps.filter((key) => !decidedKeys.has(key));
   const wrong = overlaps.map((key) => `${key}: called while an earlier call of it was on its way`);
@@ -338,7 +339,7 @@ function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHis
   return wrong;
 }
 
-/** No call begins that an operator holds, once every lane has confirmed it. */
+/** Once every lane has confirmed a hold, no call that it covers may begin. */
 function judgeHeld({ holds, plan, sendings }: JudgedHistory): string[] {
   const commands = new Map(plan.commands.map((command) => [command.key, command]));
   return sendings.flatMap(({ atMs, key }) => {
@@ -353,7 +354,7 @@ function judgeHeld({ holds, plan, sendings }: JudgedHistory): string[] {
   });
 }
 
-/** As readers find it. */
+/** The record as readers get it. */
 export function topicRecord(
   topic: string,
   partition: number,

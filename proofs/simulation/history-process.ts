@@ -1,6 +1,6 @@
 /**
- * Histories in processes of their own: as many as there are cores, and one for each mutation, for a module is loaded once.
- * Run as a program, it is such a process: its task comes with the arguments, its summary goes to its parent.
+ * Runs histories in child processes: up to one per core, and one per mutation, because a process loads a module only once.
+ * Run as a program, this file is the child: its arguments hold the task, and it sends its summary to the parent.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ type Report = { kind: 'progress'; histories: number } | { kind: 'over'; summary:
 
 const PROGRESS_HISTORIES = 10;
 
-/** @param onProgress hears how many histories are over */
+/** @param onProgress receives how many histories are over */
 export function runApart(task: Task, onProgress: (histories: number) => void): Promise<Summary> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE };
@@ -43,7 +43,7 @@ async function main(task: Task): Promise<void> {
       if (histories % PROGRESS_HISTORIES === 0) send({ kind: 'progress', histories });
     },
   });
-  // A process that exits may take a long summary with it: it waits until its parent has it.
+  // Exiting at once could lose a long summary, so wait until the parent has it.
   const taken = once(process, 'disconnect');
   send({ kind: 'over', summary });
   await taken;

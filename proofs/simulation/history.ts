@@ -1,5 +1,5 @@
 /**
- * One history: processes over simulated Kafka, service and time, all of it decided by a seed.
+ * One history: processes with simulated Kafka, service and time. A seed decides everything.
  *
  *   commands are published and processes disturbed -> all heals -> every message is answered -> operators decide what is
  *   UNKNOWN -> at rest -> judged
@@ -40,19 +40,19 @@ export interface HistoryReport {
   readonly outcomes: Readonly<Record<string, number>>;
   /** Crashes by the point of the code, and other disturbances. */
   readonly disturbances: Readonly<Record<string, number>>;
-  /** Of everything that happened, in order. */
+  /** Hash of everything that happened, in order. */
   readonly hash: string;
 }
 
 const PREFIX = 'simulated';
-/** Longer than all doubt, sessions, transactions and pauses that a history can hold, one after the other. */
+/** Longer than all settling times, sessions, transactions and pauses of a history, one after the other. */
 const HEAL_MS_MAX = 240_000;
-/** The same where clocks are wrong: what they wrote is waited for as long as it could be true. */
+/** The same with wrong clocks: processes wait for a wrong timestamp as long as it could be right. */
 const CLOCKS_HEAL_MS_MAX = 1_800_000;
-/** What a zombie may still do, or a late call: nothing may come of it. */
+/** Time for zombies and late calls to act, which must have no consequences. */
 const REST_MS = 8_000;
 const LOOK_MS = 250;
-/** By then every command that the service asked to wait has waited long enough. */
+/** By then, every command that the service told to wait has waited long enough. */
 const ALL_DUE_MS = 180_000;
 const SEGMENT_CLOSED_MS = 60_000;
 /** Longer than LEDGER_RETENTION and the `delete.retention.ms` of the ledger. */
@@ -168,7 +168,7 @@ class World {
     await this.#until(() => !this.#fleet.isTakingLanes());
     const stoppedLanes = this.#fleet.stoppedLanes();
     this.#fleet.end();
-    // Nobody reads a transaction that a lost coordinator has yet to mark, though its owner knows that it was committed.
+    // Until a lost coordinator writes its markers, nobody can read transactions whose owners know that they are committed.
     await this.#until(() => !this.#broker.coordinators.isOneLost());
     await this.#rest();
     const plan = this.#publishers.plan();
@@ -205,7 +205,7 @@ class World {
     };
   }
 
-  /** Messages without an answer, but in lanes that wait for an operator. */
+  /** Messages without an answer, except in lanes that wait for an operator. */
   #awaited(): ChaosMessage[] {
     const unanswered = this.#publishers.unanswered();
     if (unanswered.length === 0) return unanswered;
@@ -221,7 +221,7 @@ class World {
     this.#fleet.comeBack(this.#service, 'kept');
   }
 
-  /** Long enough for keys to be forgotten, and then for the tombstones to vanish: older stores never see them. */
+  /** Long enough to forget the keys and then to compact their tombstones away, so that old stores never see those. */
   async #absence(): Promise<void> {
     this.#upkeep.stop();
     this.#absentFromMs = this.#time.nowMs;
@@ -238,13 +238,13 @@ class World {
     }
   }
 
-  /** Nothing is forgotten before its time. */
+  /** Publishes copies, to check that no key is forgotten too early. */
   async #askAgain(): Promise<void> {
     this.#publishers.copySome();
     await this.#until(() => this.#awaited().length === 0);
   }
 
-  /** Operators look each UNKNOWN up at the service, and decide what is true. */
+  /** Operators look up each UNKNOWN at the service, and decide truthfully. */
   async #decide(): Promise<void> {
     const { given } = this.#operators;
     const isSettled = (): boolean => {
@@ -256,7 +256,7 @@ class World {
     this.#operators.decideUnknown();
     await this.#until(isSettled);
     await this.#rest();
-    // Others may have decided meanwhile, and a leader kept that from being read.
+    // Other operators may have decided meanwhile, and a new leader may have hidden that.
     await this.#until(isSettled);
   }
 

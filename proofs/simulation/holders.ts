@@ -1,4 +1,4 @@
-/** Operators who hold commands while all goes wrong, wait until every lane has confirmed, and release them after a while. */
+/** Operators who hold commands during the troubles, wait until every lane has confirmed, and later release them. */
 import type { CommandType } from 'payment-processor-contract/commands';
 import { decodeHolds, isCarriedOut, typesOf, type HoldOrder } from '../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../src/ledger/ledger-records.ts';
@@ -9,7 +9,7 @@ import type { Scenario } from './scenario.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-/** From when every lane had confirmed until it was released. */
+/** A hold, from the confirmation by every lane until its release. */
 export interface ConfirmedHold {
   readonly commandTypes: readonly string[];
   readonly fromMs: number;
@@ -28,7 +28,7 @@ export interface HoldersOptions {
 
 const BETWEEN_MS_MAX = 3_000;
 const LOOK_MS = 20;
-/** Short: what waits grows too old. */
+/** Short, because waiting commands become too old. */
 const LASTS_MS_MAX = 4_000;
 const HELD: readonly (readonly CommandType[])[] = [[], [], ['execute-quote'], ['create-quote'], ['transfer-in']];
 
@@ -71,7 +71,7 @@ export class Holders {
     return { order, offsets };
   }
 
-  /** As the command line waits; false: all heals before. */
+  /** Waits as the command line does; false: all healed before the confirmation. */
   #whenConfirmed(
     order: HoldOrder,
     offsets: readonly number[],

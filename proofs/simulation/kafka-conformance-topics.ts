@@ -1,4 +1,4 @@
-/** What happens to topics and their records, checked against the real Kafka and the simulated one. */
+/** Checks of topics and their records, for both the real Kafka and the simulated one. */
 import { expect } from 'vitest';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
 import { lossOf } from '../../src/lanes/troubles.ts';
@@ -9,9 +9,9 @@ import { TransactionFailedError } from '../../src/producers/transactional-produc
 import { kafkaTools, silent, taken, until, type KafkaInTest } from './kafka-in-test.ts';
 
 const BATCH_BYTES_MAX = 10_000;
-/** Of a producer whose clock is wrong, milliseconds since 1970. */
+/** The time of a producer with a wrong clock, milliseconds since 1970. */
 const LONG_AGO_MS = 1_000_000;
-/** Rolls a segment with nearly every record, and compacts as soon as there is anything to compact. */
+/** Rolls a segment for nearly every record, and compacts as soon as possible. */
 const COMPACTED = {
   'cleanup.policy': 'compact',
   'segment.ms': '100',
@@ -29,7 +29,7 @@ export function testTopics(kafka: () => KafkaInTest): void {
     for (const value of values) await commit(producer, record(topic, value));
     await producer.close();
   };
-  /** All batches that a member is given, beginning where it seeks. */
+  /** All batches that a member receives from the offset it seeks. */
   const fetchedFrom = async (
     { groupId, topic }: { groupId: string; topic: string },
     offset: bigint,
@@ -88,7 +88,7 @@ export function testTopics(kafka: () => KafkaInTest): void {
         const [first] = batches[0]?.messages ?? [];
         const isBrokers = Number(first?.timestamp) > LONG_AGO_MS;
         expect(isBrokers).toBe(timestampType === 'LogAppendTime');
-        // Not among the client's types, and what the reader of the ledger goes by.
+        // The client's types lack this field, but the reader of the ledger relies on it.
         expect(first).toMatchObject({ batchContext: { timestampType: isBrokers ? 1 : 0 } });
       }
     },
@@ -115,7 +115,7 @@ export function testTopics(kafka: () => KafkaInTest): void {
       await kafka().makeTopic(topic, 1);
       await published(topic, id, ['a', 'b', 'c']);
       await administer(topic, async (admin) => {
-        // So that the client knows the topic's leaders.
+        // Makes the client learn the topic's leaders.
         await admin.fetchTopicOffsets(topic);
         await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '4' }] });
       });
@@ -136,7 +136,7 @@ export function testTopics(kafka: () => KafkaInTest): void {
     const epoch = first?.leaderEpoch ?? -1;
     expect(epoch).toBeGreaterThanOrEqual(0);
     const offsets = offsetsOf(groupId);
-    // Each record is followed by the mark of its transaction.
+    // Each record is followed by its transaction's marker.
     await until(async () => (await offsets.epochEnd(topic, 0, epoch)) === 4n);
     expect(await offsets.epochEnd(topic, 0, epoch + 1)).toBe(-1n);
     await offsets.stop();
@@ -152,7 +152,7 @@ export function testTopics(kafka: () => KafkaInTest): void {
     const member = memberOf(topic, groupId, 1, {});
     await member.start();
     const before = offsetsOf(groupId);
-    // Refused until it has joined.
+    // Refused until the member has joined.
     await until(async () => {
       await member.commitOffsets([{ topic, lane: 0, offset: 1n }]).catch(() => undefined);
       return (await before.startOf(topic, 0)).committedOffset === 1n;
@@ -179,7 +179,7 @@ export function testTopics(kafka: () => KafkaInTest): void {
       await kafka().makeTopic(topic, 1, COMPACTED);
       await published(topic, id, ['a', 'a', 'b', 'a', 'c', 'd']);
       await until(async () => {
-        // Segments are closed by what comes after.
+        // A later record closes a segment.
         await published(topic, id, ['e']);
         kafka().compact(topic);
         return (await valuesOf(topic)).filter((value) => value === 'a').length === 1;
@@ -188,7 +188,7 @@ export function testTopics(kafka: () => KafkaInTest): void {
       const batches = await fetchedFrom(given, 2n, (fetched) => taken(fetched).length >= 4);
       const [first] = batches.flatMap(({ messages }) => messages);
       expect(first?.offset).toBe('4');
-      // An answer may end with the batch that the gap lies in, or with the mark behind it, without a record.
+      // An answer without records may end with the batch around the gap, or with the marker behind it.
       expect([2n, 3n, 4n]).toContain(batches[0]?.fetchedOffset);
     },
   );

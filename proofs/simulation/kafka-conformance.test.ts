@@ -1,4 +1,4 @@
-/** The simulated Kafka is worth as much as it is like the real one: both pass the same tests. */
+/** The simulated Kafka is useful only if it behaves like the real one, so both must pass the same tests. */
 import { describe, inject } from 'vitest';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';

@@ -1,4 +1,4 @@
-/** What lanes rely on in Kafka's transactions and groups, checked against the real Kafka and the simulated one. */
+/** Checks what lanes rely on in transactions and groups, for both the real Kafka and the simulated one. */
 import { expect } from 'vitest';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
 import { sleep } from '../../src/consumers/signal.ts';
@@ -94,7 +94,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
     await Promise.all(members.map((member) => member.start()));
     await until(async () => (await offsets.members()).length === 2);
     await until(() => lanes.flat().length === 1);
-    // The first to join holds the lane alone until the second is let in: between the two generations its offsets are refused.
+    // The first member has the lane alone until the second joins. Between the two generations its offsets are refused.
     await until(async () => {
       const owner = members[lanes[0]?.length === 1 ? 0 : 1];
       await owner?.commitOffsets([{ topic, lane: 0, offset: 5n }]).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** What the tests of both Kafkas use: the processor's own producers and readers, and an administrator. */
+/** Tools for tests of both Kafkas: the processor's own producers and readers, and an administrator. */
 import { randomUUID } from 'node:crypto';
 import type { Admin } from 'kafkajs';
 import { test } from 'vitest';
@@ -19,9 +19,9 @@ import { TRANSACTION_TIMEOUT_MS, TransactionalProducer } from '../../src/produce
 
 export interface KafkaInTest {
   readonly settings: KafkaSettings;
-  /** @param configuration as Kafka names it */
+  /** @param configuration by Kafka's names */
   makeTopic(topic: string, partitions: number, configuration?: Readonly<Record<string, string>>): Promise<void>;
-  /** Real brokers do so by themselves, after a while. */
+  /** Real brokers compact by themselves, after a while. */
   compact(topic: string): void;
   /** Runs a test's body, and lets time pass meanwhile. */
   run(body: () => Promise<void>): Promise<void>;
@@ -43,7 +43,7 @@ export interface Names {
 export interface KafkaTools {
   producerOf: (id: string) => TransactionalProducer;
   record: (topic: string, value: string, partition?: number) => OutgoingRecord;
-  /** In one transaction; the first record's partition is expected. */
+  /** Commits the records in one transaction. The producer expects only the first record's partition. */
   commit: (producer: TransactionalProducer, ...records: readonly OutgoingRecord[]) => Promise<Written>;
   openTransaction: (id: string, topic: string, value: string) => Promise<{ commit: () => Promise<void> }>;
   valuesOf: (topic: string) => Promise<string[]>;
@@ -73,7 +73,7 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
     value: Buffer.from(value),
     headers: { name: value },
   });
-  /** A transaction of which one record is written, and whose end is left to the caller. */
+  /** Opens a transaction and writes one record; the caller ends it. */
   const openTransaction = async (
     id: string,
     topic: string,

@@ -17,19 +17,19 @@ export interface UpkeepOptions {
 
 const COMPACTION_MS_MAX = 6_000;
 const TOPIC_GONE_MS_MAX = 2_000;
-/** Between looks whether processors have read from a topic. */
+/** How often to check whether processors have read from a topic. */
 const UNREAD_MS = 250;
 const LEADER_MS_MAX = 5_000;
 const LOW_END_MS_MAX = 8_000;
 const COORDINATOR_LOST_MS = [5_000, 60_000] as const;
-/** Longer than from one look of a processor to the next. */
+/** Longer than the time between a processor's checks. */
 const LEADER_RESTS_MS = 12_000;
 
 export class KafkaUpkeep {
-  /** Lanes of which messages were removed. */
+  /** Lanes from which messages were removed. */
   readonly jumped = new Set<number>();
   readonly #options: UpkeepOptions;
-  /** By partition. */
+  /** From when each partition may get a new leader again. */
   readonly #movableFromMs = new Map<string, number>();
   #isOver = false;
 
@@ -37,7 +37,7 @@ export class KafkaUpkeep {
     this.#options = options;
   }
 
-  /** Goes on whether or not all has healed: brokers never rest. */
+  /** Goes on after everything has healed, because brokers never rest. */
   start(): void {
     const { disturbed } = this.#options.scenario;
     if (disturbed.has('compaction')) this.#compactLater();
@@ -67,7 +67,7 @@ export class KafkaUpkeep {
     time.after(draws.between(0, scenario.durationMs), null, attempt);
   }
 
-  /** What goes before any processor has read from the topic can be missed by nobody. */
+  /** No processor could notice the loss of messages before it has read from the topic. */
   #isReadByAll(topic: string): boolean {
     const { broker, topics } = this.#options;
     return broker.logs(topics.ledger).every((log) =>
@@ -108,7 +108,7 @@ export class KafkaUpkeep {
       const end = Math.floor(draws.between(partition.lowOffset(), partition.lastStableOffset()));
       const durationMs = draws.between(100, LOW_END_MS_MAX);
       this.#moveLeaderLater();
-      // What seems so for longer than leaders explain is taken to be so.
+      // A processor accepts a low end that lasts for longer than a new leader explains, so leave time between two.
       const name = `${topic}/${lane}`;
       if ((this.#movableFromMs.get(name) ?? 0) > time.nowMs) return;
       this.#movableFromMs.set(name, time.nowMs + durationMs + LEADER_RESTS_MS);

@@ -1,4 +1,4 @@
-/** A lane that is taken while others own it meanwhile, and what it knows of them from its earlier takings. */
+/** A lane is taken while others own it, and remembers those owners from earlier attempts. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
 import { Lane } from '../../src/lanes/lane.ts';
@@ -64,7 +64,7 @@ function committerWith(changes: object): object {
   };
 }
 
-/** The stage that a lane without a position in its ledger comes to. */
+/** The stage that a lane reaches when its ledger has no position. */
 async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | null): Promise<string> {
   let isTaken = false;
   const { promise, resolve } = Promise.withResolvers<undefined>();
@@ -130,7 +130,7 @@ test.each([
     const lane = laneWith({ index: claimedIndex(['one', 'two', 'three']), clock, isMember, committer });
     const beganMs = Date.now();
     lane.assigned(true);
-    // Of an owner that makes way: a call and its margin, 3 s, then a commit, 10 s.
+    // The time of an owner that gives way: a call and its margin, 3 s, then a commit, 10 s.
     await vi.advanceTimersByTimeAsync(12_900);
     expect(fencedMs).toBeNull();
     await vi.advanceTimersByTimeAsync(5_000);

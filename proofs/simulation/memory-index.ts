@@ -1,4 +1,4 @@
-/** The ledger's index in memory: the store's native threads would be neither virtual nor quick. Views for people are empty. */
+/** The ledger's index in memory, because the real store's native threads ignore virtual time. Views for people are empty. */
 import type { Entry } from '../../src/ledger/entry.ts';
 import type {
   Checkpoint,
@@ -50,7 +50,7 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
   }
 
   async close(): Promise<void> {
-    // What it holds outlives the process, as what is on a disk does.
+    // The content outlives the process, as on a disk.
   }
 
   isOpen(): boolean {
@@ -125,7 +125,7 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
     return expired;
   }
 
-  /** What a disk that was away from now on will bring back. */
+  /** A copy for a disk that is detached now and returns later. */
   copy(): MemoryIndex {
     const copy = new MemoryIndex(this.#lanes.length);
     this.#lanes.forEach(({ checkpoint, values, writtenMs }, number) => {

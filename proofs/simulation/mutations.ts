@@ -1,6 +1,6 @@
 /**
- * Protections of the processor that can be taken out, one at a time, to see that histories tell. Each is a change of the source as
- * it is loaded: an expression that is there once, however it is laid out and in whichever file, and what stands in its place.
+ * Protections of the processor that can be removed, one at a time, to see that histories notice. Each mutation replaces an
+ * expression while the source is loaded. The expression must occur exactly once, in any file and with any formatting.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
@@ -18,13 +18,13 @@ import { OWNERSHIP_MUTATIONS } from './mutations/ownership-mutations.ts';
 
 export interface Mutation {
   readonly name: string;
-  /** Says which is meant, where the expression stands in several files. */
+  /** The file to change, if the expression occurs in several. */
   readonly file?: string;
   readonly find: string;
   readonly replace: string;
-  /** In every history by which it is to be noticed; absent: as drawn. */
+  /** The disturbances of every history that tries it; absent: as drawn. */
   readonly among?: readonly Disturbance[];
-  /** No history reaches what it protects from: the direct checks tell, and no history is run. */
+  /** No history reaches this protection: only the direct checks notice, and no history is run. */
   readonly isToldDirectly?: true;
 }
 
@@ -43,17 +43,17 @@ export const MUTATIONS: readonly Mutation[] = [
 
 interface Place {
   readonly file: string;
-  /** Of the expression in the file's text. */
+  /** Where the expression begins in the file's text. */
   readonly start: number;
   readonly end: number;
 }
 
 const ROOT = new URL('../../', import.meta.url);
-/** What the processor runs. */
+/** The sources that the processor runs. */
 const SOURCES = '{src,packages/contract/src}/**/*.ts';
 let sources: ReadonlyMap<string, Bare> | null = null;
 
-/** Where the source has the expression of a mutation; it must be one place. */
+/** The places of a mutation's expression in the sources; there must be exactly one. */
 export function placesOf({ file, find }: Mutation): Place[] {
   sources ??= new Map(
     globSync(SOURCES, { cwd: ROOT }).map((name) => [name, bareOf(readFileSync(new URL(name, ROOT), 'utf8'))] as const),
@@ -72,11 +72,11 @@ export function placesOf({ file, find }: Mutation): Place[] {
   return places.length > 1 && file !== undefined ? places.filter((place) => place.file.endsWith(`/${file}`)) : places;
 }
 
-/** A text without what a formatter decides: white space, and commas at the end of lists. */
+/** A text without white space and trailing commas, which a formatter decides. */
 interface Bare {
   readonly source: string;
   readonly text: string;
-  /** Where a character of the bare text stands in the source. */
+  /** The position in the source of a character of the bare text. */
   at(index: number): number;
 }
 
@@ -85,12 +85,12 @@ function bareOf(source: string): Bare {
   return { source, text: kept.map(([character]) => character).join(''), at: (index) => kept[index]?.index ?? NaN };
 }
 
-/** A mutation at its place, for a process of its own: to find it reads every source. */
+/** A mutation whose place is found. A child process gets it, because finding the place reads every source. */
 export interface Change extends Place {
   readonly replace: string;
 }
 
-/** @throws when the source does not have the expression, or has it more than once */
+/** @throws if the sources do not have the expression exactly once */
 export function changeOf(name: string): Change {
   const mutation = MUTATIONS.find((candidate) => candidate.name === name);
   if (mutation === undefined) throw new Error(`there is no mutation ${name}`);
@@ -102,7 +102,7 @@ export function changeOf(name: string): Change {
   return { ...place, replace: mutation.replace };
 }
 
-/** From now on modules are loaded with the change. */
+/** Modules that are loaded from now on have the change. */
 export function applyChange({ end, file, replace, start }: Change): void {
   const target = new URL(file, ROOT).href;
   registerHooks({

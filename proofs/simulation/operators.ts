@@ -1,6 +1,6 @@
 /**
- * Operators who decide: at any instant in some histories, on what they find in the results and in the service's books just
- * then; and at the end of every one, when they look up what is UNKNOWN.
+ * Operators who decide. In some histories they do so at any time, by the results and the service's books at that moment. At
+ * the end of every history they look up each UNKNOWN.
  */
 import { laneOf } from 'payment-processor-contract/keys';
 import type { TopicNames } from 'payment-processor-contract/topics';
@@ -19,7 +19,7 @@ export interface GivenDecision {
   readonly id: string;
   readonly decision: string;
   readonly expectedRevision: number;
-  /** Where it was written in the topic of decisions. */
+  /** Its position in the topic of decisions. */
   readonly partition: number;
   readonly offset: number;
   readonly atMs: number;
@@ -39,7 +39,7 @@ export interface OperatorsOptions {
 const BETWEEN_MS_MAX = 4_000;
 const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 const RETRIABLE = ['EXPIRED', 'INVALID', 'FAILED'];
-/** Of those that are looked at in the end. */
+/** The share of UNKNOWN results on which they decide at the end. */
 const DECIDED_SHARE = 0.8;
 const TOO_LATE_SHARE = 0.4;
 const TOO_LATE_MS_MAX = 4_000;
@@ -52,7 +52,7 @@ export class Operators {
     this.#options = options;
   }
 
-  /** Until all heals, as any other trouble. */
+  /** Decides until everything heals, like any other trouble. */
   start(isTroubled: () => boolean): void {
     const { draws, scenario, time } = this.#options;
     if (!scenario.disturbed.has('operators')) return;
@@ -63,14 +63,14 @@ export class Operators {
     });
   }
 
-  /** Looks each UNKNOWN up at the service, and decides what is true. */
+  /** Looks up each UNKNOWN at the service, and decides truthfully. */
   decideUnknown(): void {
     const { draws, time } = this.#options;
     for (const { key, value } of this.#latest().values()) {
       if (value.outcome !== 'UNKNOWN' || !draws.chance(DECIDED_SHARE)) continue;
       const { revision } = value;
       this.#decide(key, this.#trueDecision(key), revision);
-      // Another operator saw the same revision, and comes too late.
+      // Another operator saw the same revision and decides too late.
       if (draws.chance(TOO_LATE_SHARE))
         time.after(draws.between(0, TOO_LATE_MS_MAX), null, () => this.#decide(key, 'RETRY', revision));
     }
@@ -117,7 +117,7 @@ export class Operators {
     return this.#transactionOf(key) !== null ? 'EXECUTED' : this.#options.draws.pick(['NOT_EXECUTED', 'RETRY']);
   }
 
-  /** As the service's books have it; null: the command had no effect. */
+  /** The command's transaction in the service's books; null: the command had no effect. */
   #transactionOf(key: string): string | null {
     const { publishers, service } = this.#options;
     const command = publishers.command(key);
@@ -137,7 +137,7 @@ export class Operators {
     log(`an operator decides ${decision} of ${key}, revision ${expectedRevision}`);
   }
 
-  /** Of each key, the result with the highest revision. */
+  /** The result with the highest revision, by key. */
   #latest(): Map<string, ResultEvent> {
     const latest = new Map<string, ResultEvent>();
     for (const result of this.#options.results())

@@ -1,4 +1,4 @@
-/** A call in the stages of the real client: one that was not written is never-sent, one without an answer is lost. */
+/** A call with the stages of the real client: never-sent if it was not written, lost if it got no answer. */
 import type { CallHooks } from '../../src/api/client.ts';
 import type { Answer } from '../../src/api/types.ts';
 
@@ -23,7 +23,7 @@ export class PendingCall {
     this.#onSettled(answer);
   }
 
-  /** Once it is connected. @returns whether its processor still wants it to be written */
+  /** Called once it is connected. @returns whether its processor still wants to send it */
   mayBeSent(): boolean {
     if (this.isSettled) return false;
     const reason = this.#hooks.beforeSending?.() ?? null;

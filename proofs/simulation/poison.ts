@@ -1,4 +1,4 @@
-/** Messages that no publisher of ours would write, and any client can: what may stop a lane or end a process. */
+/** Messages that our publishers never write but any client can, and that might stop a lane or end a process. */
 import type { Outcome } from 'payment-processor-contract/commands';
 import { laneOf } from 'payment-processor-contract/keys';
 import type { TopicNames } from 'payment-processor-contract/topics';
@@ -15,7 +15,7 @@ import type { VirtualTime } from './virtual-time.ts';
 
 export interface Poison {
   readonly key: string;
-  /** Its first result has one of these. */
+  /** The allowed outcomes of its first result. */
   readonly allowed: readonly Outcome[];
 }
 
@@ -34,13 +34,13 @@ interface Dose {
   readonly value: string;
   readonly allowed: readonly Outcome[];
   readonly headers?: StoredHeaders;
-  /** Else it is JSON. */
+  /** False: it is JSON. */
   readonly isAvro?: boolean;
-  /** On another partition than its key's, where there is one. */
+  /** Published to another partition than its key's, if there is one. */
   readonly isMisrouted?: boolean;
 }
 
-/** Begins the keys of all of them. */
+/** The prefix of all their keys. */
 export const POISON_PREFIX = 'poison-';
 const PER_KIND_MAX = 2;
 const DEEP = 5_000;
@@ -49,15 +49,15 @@ const LARGE_BYTES = 5 * 1024 * 1024;
 const MISROUTED_BYTES = 1_258_291;
 const REFUSED_TEXT = 'no broker takes this';
 const UNREADABLE = '{"this is not';
-/** Of a text that brokers refuse; a reference to a message does not reach so far into it. */
+/** Where the refused text begins: too far into the message for a reference to contain it. */
 const REFUSED_FROM = 2_000;
 const INVALID: readonly Outcome[] = ['INVALID'];
-/** Nothing is wrong with the command: whatever the service says, and time. */
+/** The command is valid, so the outcome depends on the service and on its age. */
 const AS_ANY: readonly Outcome[] = ['ACCEPTED', 'REFUSED', 'EXPIRED', 'UNKNOWN'];
-/** It was set aside. */
+/** The message was set aside. */
 const FAILED: readonly Outcome[] = ['FAILED'];
 
-/** Puts the poison of the scenario among the commands. @returns what has been published so far */
+/** Publishes the scenario's poison among the commands. @returns a list that grows as poison is published */
 export function publishPoison(options: PoisonOptions): readonly Poison[] {
   const published: Poison[] = [];
   const { broker, draws, log, publishers, scenario, time, topics } = options;
@@ -108,7 +108,7 @@ function doseOf(kind: PoisonKind, key: string, nowMs: number): Dose {
       return { command: 'create-quote', value, allowed: INVALID };
     }
     case 'poison-deep-others': {
-      // There it is a name like any other.
+      // Here this is a name like any other.
       const destination = { destinationType: 'UMA_ADDRESS', otherFieldsJson: '{"umaAddress":"$you@there.example"}' };
       const said = { senderCustomerInfo: { otherFieldsJson: nested }, lookupId: 'Lookup:any' };
       const fields = { ...createQuoteOf(key, 5n), destination, ...said };

@@ -1,4 +1,4 @@
-/** The publishers of a history: its commands, copies of them, and which of their messages have been answered. */
+/** The publishers of a history: they publish commands and copies, and know which messages have been answered. */
 import { laneOf } from 'payment-processor-contract/keys';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import type { TopicNames } from 'payment-processor-contract/topics';
@@ -29,26 +29,26 @@ export interface PublishersOptions {
   readonly log: (line: string) => void;
 }
 
-/** Of the time between bursts, how long one takes. */
+/** The length of a burst, as a share of the time from one to the next. */
 const BURST_SHARE = 0.05;
 const PUBLISHED_AGAIN_SHARE = 0.15;
 const PUBLISHED_AGAIN_MS_MAX = 3_000;
-/** Commands with an `expires-at`, where operators have them tried again. */
+/** The share of commands with an `expires-at`, in histories where operators order retries. */
 const EXPIRY_SHARE = 0.3;
 const EXPIRY_MS_MAX = 12_000;
 const QUOTE_LIFETIME_MS = 20_000;
-/** Where nothing but ACCEPTED will do: doubt is settled well before. */
+/** For commands that must be ACCEPTED: any doubt is settled well before. */
 const LONG_QUOTE_LIFETIME_MS = 600_000;
 const APPROVAL_MS = 1_000;
-/** A copy of a command that is in doubt comes about when its transaction is looked for. */
+/** A copy of a command in doubt arrives at about the time of the look-up. */
 const COPY_IN_DOUBT_SHARE = 0.5;
 const COPY_IN_DOUBT_SPREAD_MS = 1_500;
 const COPIES_IN_DOUBT_MAX = 4;
 const ASKED_AGAIN_SHARE = 0.3;
-/** Together their entries are more than one batch takes. */
+/** Too many for one batch to take all their entries. */
 const MASSES = 100;
 const MASS_LENGTH = 50_000;
-/** A publisher whose topic is not there tries again. */
+/** A publisher retries this often while its topic does not exist. */
 const AGAIN_MS = 200;
 
 export class Publishers {
@@ -65,7 +65,7 @@ export class Publishers {
     this.#options = options;
   }
 
-  /** All that was published, or is going to be. */
+  /** Everything that was or will be published. */
   plan(): Plan {
     return { commands: this.#plan.commands, messages: this.#messages };
   }
@@ -80,7 +80,7 @@ export class Publishers {
     this.#plan = await this.#made(service, { commandsPerSecond, durationMs, isPlain: false });
     for (const message of this.#plan.messages) {
       this.#later(message, message.atMs);
-      // A publisher that missed the confirmation; a broken message would be answered, and buried, twice.
+      // A publisher that missed the confirmation. Not for broken messages: each copy would get its own answer and burial.
       const isAgain = draws.chance(PUBLISHED_AGAIN_SHARE) && !message.isMisrouted && message.kind !== 'conflict';
       if (!isAgain || isBroken(message.command)) continue;
       const again = { ...message, expiresAfterMs: null };
@@ -88,7 +88,7 @@ export class Publishers {
     }
   }
 
-  /** Many commands, nearly as large as they may be. */
+  /** Publishes many commands that are almost too large. */
   publishMasses(): void {
     const commands = Array.from({ length: MASSES }, (_, index): ChaosCommand => {
       const key = `mass-${index}`;
@@ -102,7 +102,7 @@ export class Publishers {
     for (const { key } of commands) this.copy(key, 1);
   }
 
-  /** A few commands of which each is to be ACCEPTED. */
+  /** Publishes a few commands that must all be ACCEPTED. */
   async publishMore(service: ServiceState): Promise<void> {
     const { commands, messages } = await this.#made(service, {
       durationMs: 2_000,
@@ -113,7 +113,7 @@ export class Publishers {
     for (const message of messages) this.#later(message, message.atMs);
   }
 
-  /** A call of the command gets no answer. */
+  /** Reports that a call of the command gets no answer. */
   callLost(key: string): void {
     const { draws, scenario } = this.#options;
     if (!scenario.disturbed.has('look-ups') || !draws.chance(COPY_IN_DOUBT_SHARE)) return;
@@ -139,7 +139,7 @@ export class Publishers {
     this.#later(message, inMs);
   }
 
-  /** Publishers that ask again, long after. */
+  /** Publishes copies of some commands, long afterwards. */
   copySome(): void {
     const { draws } = this.#options;
     for (const { key } of this.#plan.commands) if (draws.chance(ASKED_AGAIN_SHARE)) this.copy(key, 1);
@@ -157,7 +157,7 @@ export class Publishers {
     return this.#messages.filter(({ id }) => !this.#answered.has(id));
   }
 
-  /** @returns where it was written, or null while the topic is not there */
+  /** @returns the offset, or null while the topic does not exist */
   append(topic: string, lane: number, key: string | null, value: Buffer, headers: StoredHeaders): number | null {
     const { broker, time } = this.#options;
     if (!broker.topics().includes(topic)) return null;
@@ -202,10 +202,10 @@ export class Publishers {
       service: control,
       prefix: given.isPlain ? `later-${this.#plan.commands.length}-` : '',
     });
-    // For what the commands themselves make.
+    // For the quotes and payments that the commands make.
     const quoteLifetimeMs = given.isPlain ? LONG_QUOTE_LIFETIME_MS : QUOTE_LIFETIME_MS;
     await control.set({ quoteLifetimeMs, approvalMs: APPROVAL_MS });
-    // In the same order.
+    // Keeps the order.
     const inBurst = (atMs: number): number => (burstMs === 0 ? atMs : atMs - (atMs % burstMs) * (1 - BURST_SHARE));
     return withMoreExpiries(
       { ...plan, messages: plan.messages.map((message) => ({ ...message, atMs: inBurst(message.atMs) })) },
@@ -216,7 +216,7 @@ export class Publishers {
   }
 }
 
-/** An operator's retry must not outlive the publisher's word. */
+/** Adds expiries, because an operator's retry must not outlive the publisher's `expires-at`. */
 function withMoreExpiries({ commands, messages }: Plan, drawExpiry: () => number | null): Plan {
   const expiries = new Map(
     commands
@@ -239,7 +239,7 @@ function withMoreExpiries({ commands, messages }: Plan, drawExpiry: () => number
   };
 }
 
-/** Where a message is published, and where its key belongs. */
+/** The lane to which a message is published and, if another, the lane of its key. */
 export function lanesOf(
   { command, isMisrouted }: Pick<ChaosMessage, 'command' | 'isMisrouted'>,
   laneCount: number,

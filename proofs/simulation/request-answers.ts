@@ -1,6 +1,6 @@
 /**
- * Requests of a transactional producer as brokers read them, byte by byte, and their answers. Batches are read by kafkajs' own
- * decoder of records, which knows nothing of our encoder.
+ * Reads a transactional producer's requests byte by byte, as brokers do, and writes the answers. Records are read by
+ * kafkajs' decoder, which is independent of our encoder.
  */
 import { createRequire } from 'node:module';
 import zlib from 'node:zlib';
@@ -30,7 +30,7 @@ const readRecord = require('kafkajs/src/protocol/recordBatch/record/v0/decoder')
 ) => ReadRecord;
 const crc32C = require('kafkajs/src/protocol/recordBatch/crc32C') as (bytes: Buffer) => number;
 
-/** Of the protocol. */
+/** API keys of the protocol. */
 const API = { produce: 0, initialise: 22, add: 24, end: 26 };
 const LENGTH_AT = 8;
 const CRC_AT = 17;
@@ -42,7 +42,7 @@ const TRANSACTIONAL = 0x10;
 const MAGIC = 2;
 const NO_OFFSET = -1n;
 
-/** What a request is for, as crashes are counted by it. */
+/** The purpose of a request; crashes are counted by it. */
 export function pointOf(apiKey: number, bytes: Buffer): string {
   switch (apiKey) {
     case API.produce:
@@ -58,7 +58,7 @@ export function pointOf(apiKey: number, bytes: Buffer): string {
   }
 }
 
-/** @param node that the request has come to */
+/** @param node that received the request */
 export function answerTo(broker: SimulatedBroker, node: number, apiKey: number, bytes: Buffer): Buffer {
   const decoder = makeDecoder(bytes) as BatchDecoder;
   switch (apiKey) {
@@ -146,7 +146,7 @@ function producerOf(broker: SimulatedBroker, decoder: Decoder): { id: string; ep
   };
 }
 
-/** @throws BrokerError where the bytes are no batch */
+/** @throws BrokerError if the bytes are not a batch */
 export function batchOf(bytes: Buffer): ProducedBatch {
   if (bytes.readInt32BE(LENGTH_AT) !== bytes.length - 12 || bytes[16] !== MAGIC) throw brokerError('CORRUPT_MESSAGE');
   if (crc32C(bytes.subarray(ATTRIBUTES_AT)) >>> 0 !== bytes.readUInt32BE(CRC_AT)) throw brokerError('CORRUPT_MESSAGE');

@@ -1,16 +1,16 @@
-/** Runs histories one after the other in this process, and sums up what they found. */
+/** Runs histories one after the other in this process, and sums up their findings. */
 import type { DisturbanceChoice } from './disturbances.ts';
 
 export interface RunOptions {
-  /** Before all others. */
+  /** A seed to run before all others. */
   readonly seedFirst?: number;
   readonly firstSeed: number;
-  /** From one seed to the next. */
+  /** The distance from one seed to the next. */
   readonly step: number;
   readonly histories: number;
   /** No history is begun after this many seconds; null: no such limit. */
   readonly secondsMax: number | null;
-  /** Ends with the first history that breaks a promise. */
+  /** Stops at the first history that breaks a promise. */
   readonly untilBroken: boolean;
   readonly checksDirectly: boolean;
   readonly choice: DisturbanceChoice;
@@ -46,7 +46,7 @@ export async function runHistories(options: RunOptions): Promise<Summary> {
     if (wrong.length > 0) summary.failed.push({ seed: 0, wrong });
     if (untilBroken && wrong.length > 0) return summary;
   }
-  // Not before: it loads the code that a mutation changes.
+  // Imported only now, after a mutation is applied, because it loads the mutated code.
   const { runHistory } = await import('./history.ts');
   const unhandled: string[] = [];
   process.on('unhandledRejection', (error) => void unhandled.push(`a promise was left to itself: ${String(error)}`));

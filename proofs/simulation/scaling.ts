@@ -1,6 +1,6 @@
 /**
- * Members come and go on a busy machine: one or two at a time, and often before the previous change is over. So lanes are
- * taken from a process that still takes them itself. Nobody dies: each one that goes has ended in order.
+ * Members join and leave on a busy machine: one or two at a time, and often before the previous change is over. So lanes
+ * move away from a process that is still taking them. No process is killed: each one that leaves shuts down in order.
  */
 import type { Draws } from './draws.ts';
 import type { Moment } from './scene-figures.ts';
@@ -10,20 +10,20 @@ import type { CallTrouble, SimulatedService } from './simulated-service.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 const MEMBERS_MIN = 2;
-/** How many members come or go at a time. */
+/** How many members join or leave at a time. */
 const TOGETHER_MAX = 2;
 /** From one change to the next; half of them follow soon, while lanes are still being handed over. */
 const SOON_MS = [100, 3_000] as const;
 const LATER_MS = [3_000, 20_000] as const;
-/** Between looks whether a process has ended. */
+/** How often to check whether a process has ended. */
 const LOOK_MS = 250;
-/** A member that is asked to end has lanes to release, and calls to wait for. */
+/** A member that shuts down must release its lanes and wait for its calls. */
 const ENDED_MS_MAX = 60_000;
 
 /** Requests that a busy machine delays: less than a session in all. */
 const SLOW_SHARE = 0.02;
 const SLOW_MS_MAX = 1_500;
-/** Of its marks of transactions, those that come more than a second late. */
+/** The share of transaction markers that come more than a second late. */
 export const BUSY_LATE_MARKER_SHARE = 0.03;
 /** Calls of the payment service: most are quick, some take nearly their timeout. */
 const SLOW_CALL_SHARE = 0.05;
@@ -43,8 +43,8 @@ export interface ScalingParts {
 }
 
 /**
- * From all members on; ends with all members.
- * @returns when members were asked to end, and the lanes that they had then
+ * Starts and ends with all members.
+ * @returns when members were asked to shut down, and the lanes that they had then
  */
 export async function scale({ changes, draws, fleet, members, pass, service, time }: ScalingParts): Promise<Moment[]> {
   const moments: Moment[] = [];
@@ -75,7 +75,7 @@ export async function scale({ changes, draws, fleet, members, pass, service, tim
   return moments;
 }
 
-/** Has requests delayed, and nothing worse. */
+/** Delays requests, and does nothing worse. */
 export function busyMachine(draws: Draws, fleet: Disturber): Disturber {
   const slowMs = (): number => draws.between(0, SLOW_MS_MAX);
   return {

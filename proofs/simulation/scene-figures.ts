@@ -2,15 +2,15 @@
 import { spreadOf, type Spread } from '../spread.ts';
 import type { TimedCommand } from './scene-load.ts';
 
-/** Something that happened to lanes: a process of theirs ended, or the service came back. */
+/** An event that interrupted lanes: their process ended, or the service came back. */
 export interface Moment {
   readonly atMs: number;
   readonly lanes: readonly number[];
 }
 
 /**
- * From each moment to the next result of each of its lanes; where nothing waited then, from the publishing of what came
- * next. Lanes in which nothing more is answered are left out: the judgement of the scene reports them.
+ * The time from each moment to the next result of each of its lanes. If no command was waiting, the time starts when the
+ * next one is published. Lanes without a further answer are left out: the scene's judgement reports them.
  */
 export function nextResults(moments: readonly Moment[], commands: readonly TimedCommand[]): Spread {
   const byLane = Map.groupBy(commands, ({ lane }) => lane);
@@ -27,7 +27,7 @@ export function nextResults(moments: readonly Moment[], commands: readonly Timed
   return spreadOf(waitsMs);
 }
 
-/** From publishing to answer, of commands published in the time. */
+/** The time from publishing to answer, for commands published in this period. */
 export function answerTimes(commands: readonly TimedCommand[], fromMs: number, untilMs: number): Spread {
   return spreadOf(
     commands.flatMap(({ answeredMs, publishedMs }) =>
@@ -36,7 +36,7 @@ export function answerTimes(commands: readonly TimedCommand[], fromMs: number, u
   );
 }
 
-/** The most of the instants that lie in one second. */
+/** The highest number of instants within one second. */
 export function mostPerSecond(instantsMs: readonly number[]): number {
   const counts = new Map<number, number>();
   for (const instantMs of instantsMs) {

@@ -1,4 +1,4 @@
-/** Commands at a constant rate in a scene: each once, and each to be ACCEPTED unless it becomes too old. */
+/** Publishes a scene's commands at a constant rate, each once. Each must be ACCEPTED unless it becomes too old. */
 import { laneOf } from 'payment-processor-contract/keys';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import type { TopicNames } from 'payment-processor-contract/topics';
@@ -32,9 +32,9 @@ export interface TimedCommand {
   answeredMs: number | null;
 }
 
-/** A publisher whose partition has no leader tries again. */
+/** A publisher retries this often while its partition has no leader. */
 const AGAIN_MS = 200;
-/** What the commands make is executed within the scene. */
+/** Long enough to execute the quotes that commands create. */
 const QUOTE_LIFETIME_MS = 600_000;
 
 export class SceneLoad {
@@ -66,13 +66,13 @@ export class SceneLoad {
     for (const message of this.plan.messages) time.after(message.atMs, null, () => this.#publish(message));
   }
 
-  /** By the `ce_id` of its message: all that is published by now. */
+  /** All commands that were published so far. */
   timed(): TimedCommand[] {
     this.#look();
     return [...this.#timed.values()];
   }
 
-  /** Published, and without an answer. */
+  /** How many published commands have no answer. */
   unanswered(): number {
     this.#look();
     return this.#unanswered;

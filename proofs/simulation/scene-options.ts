@@ -1,4 +1,4 @@
-/** What a scene is made of: its size, how long it lasts, which commands it has, and that nothing else goes wrong. */
+/** A scene's size, duration and commands; nothing else goes wrong in it. */
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { ChaosType } from '../chaos/chaos-commands.ts';
 import type { Scenario } from './scenario.ts';
@@ -12,9 +12,9 @@ export interface SceneOptions {
   readonly lanes: number;
   readonly members: number;
   readonly commandsPerSecond: number;
-  /** Of the service's outage; of no effect in other scenes. */
+  /** The length of the service's outage; ignored by other scenes. */
   readonly outageMinutes: number;
-  /** Of the number of members; of no effect in other scenes. */
+  /** How often the number of members changes; ignored by other scenes. */
   readonly changes: number;
   readonly trace?: (line: string) => void;
 }
@@ -22,7 +22,7 @@ export interface SceneOptions {
 export const HONOURED: readonly CommandType[] = ['transfer-in'];
 /** From a process's end to its successor's start. */
 const RESTART_MS = 4_000;
-/** Before what the scene is about, for comparison; what becomes of it; and afterwards. */
+/** Time before the scene's event, for comparison. The two below: how long a zone is lost, and the time afterwards. */
 export const QUIET_MS = 20_000;
 export const ZONE_AWAY_MS = 120_000;
 const AFTERWARDS_MS = 20_000;
@@ -31,7 +31,7 @@ export const MINUTE_MS = 60_000;
 export const TYPES: Readonly<Record<SceneName, readonly ChaosType[]>> = {
   'rolling-restart': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
   'lost-zone': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
-  // Quotes become too old in an hour.
+  // The other types need a quote or payment, which would expire during an hour's outage.
   'service-outage': ['transfer-in', 'create-quote'],
   'refused-member': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
   scaling: ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
@@ -54,12 +54,12 @@ export function durationMsOf({ changes, members, outageMinutes, scene }: SceneOp
   }
 }
 
-/** Nothing but what the scene is about. */
+/** A scenario without disturbances: only the scene's own event happens. */
 export function scenarioOf({ commandsPerSecond, lanes, members }: SceneOptions): Scenario {
   return {
     laneCount: lanes,
     processCount: members,
-    // The scene's own.
+    // Unused: the scene has its own duration.
     durationMs: 0,
     commandsPerSecond,
     burstMs: 0,

@@ -1,4 +1,4 @@
-/** What a scene tells, and as text. Pure. */
+/** The report of a scene, and its text. Pure. */
 import type { Spread } from '../spread.ts';
 import type { SceneName } from './scene-options.ts';
 
@@ -8,19 +8,19 @@ export interface SceneReport {
   readonly wrong: readonly string[];
   readonly commands: number;
   readonly outcomes: Readonly<Record<string, number>>;
-  /** From publishing to answer, ms: before, and of all that was published from its beginning on. */
+  /** From publishing to answer, ms: for commands published before the scene's event, and since it began. */
   readonly answeredBeforeMs: Spread;
   readonly answeredSinceMs: Spread;
-  /** Lanes whose next result is waited for: from the end of their process, or of the outage, ms. */
+  /** From the end of a lane's process, or of the outage, to the lane's next result, ms. */
   readonly nextResultMs: Spread;
-  /** Lanes that were taken by another process, once for each time. */
+  /** How often a lane was taken by another process. */
   readonly takeOvers: number;
-  /** Of lanes whose process lived on. */
+  /** Losses of lanes whose process lived on. */
   readonly lanesLost: Readonly<Record<string, number>>;
-  /** Most that were waiting, and how long after the scene's end until all that was published by then was answered. */
+  /** The most waiting commands, and how long after the event's end until all commands published by then were answered. */
   readonly waitingMost: number;
   readonly drainedMs: number;
-  /** Calls of the service in one second, at most: before, and from the scene's end on. */
+  /** The most calls to the service in one second: before the event, and after its end. */
   readonly callsPerSecondBefore: number;
   readonly callsPerSecondAfter: number;
   readonly virtualMs: number;

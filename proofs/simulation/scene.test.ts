@@ -1,4 +1,4 @@
-/** What scenes promise: each promise of the processor held in a small one, the same again for the same seed, and figures that tell. */
+/** Small scenes keep every promise of the processor, the same seed repeats a scene, and the figures are right. */
 import { expect, test } from 'vitest';
 import { Draws } from './draws.ts';
 import { answerTimes, mostPerSecond, nextResults } from './scene-figures.ts';
@@ -17,7 +17,7 @@ const SMALL: Omit<SceneOptions, 'scene'> = {
   outageMinutes: 2,
   changes: 20,
 };
-/** Of a machine that is busy otherwise. */
+/** For a machine that is busy with other work. */
 const TEST_MS_MAX = 240_000;
 
 // The scene of refused members runs as a direct check, in simulation.test.ts.
@@ -56,7 +56,7 @@ test('a lost zone takes and shows nothing of its partitions until others lead th
   const time = new VirtualTime();
   const broker = new ZonedBroker(time, new Draws(1, 'test'));
   broker.createTopic('t', ZONES);
-  // Its coordinator is in another zone.
+  // The coordinator of this id is in another zone.
   const { epoch } = broker.initialise('b');
   broker.add(
     'b',
@@ -70,7 +70,7 @@ test('a lost zone takes and shows nothing of its partitions until others lead th
   expect(() => produce(1)).toThrow(/not the leader/);
   expect(produce(0)).toMatchObject({ firstOffset: 0 });
   expect([0, 1].map((partition) => broker.shownEnd('t', partition))).toEqual([Infinity, 0]);
-  // Of three ids that follow one another, one is coordinated there.
+  // Exactly one of these three ids has its coordinator in the lost zone.
   const states = ['a', 'c', 'e'].map((id) => {
     try {
       return typeof broker.initialise(id).epoch;

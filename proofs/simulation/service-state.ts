@@ -1,4 +1,4 @@
-/** The state of a simulated payment service: the sandbox's state machine and books on virtual time, and when what took effect. */
+/** The simulated payment service's state: the sandbox's state machine and books on virtual time, and a log of effects. */
 import { booksReport } from 'payment-processor-sandbox/control';
 import { perform } from 'payment-processor-sandbox/perform';
 import { routeOf, VERSION_SEGMENT } from 'payment-processor-sandbox/operations';
@@ -13,7 +13,7 @@ import type { VirtualTime } from './virtual-time.ts';
 
 /** A change of the service's state. */
 export interface Effect {
-  /** Of the command. */
+  /** The command's key. */
   readonly key: string;
   readonly operation: CommandType;
   readonly transactionId: string;
@@ -23,11 +23,11 @@ export interface Effect {
 }
 
 export class ServiceState {
-  /** In order. */
+  /** Effects in the order in which they happened. */
   readonly effectLog: Effect[] = [];
   readonly #time: VirtualTime;
   readonly #world: World;
-  /** When the call was sent that is being performed. */
+  /** When the call that is being performed was sent. */
   #sentMs = 0;
 
   constructor(time: VirtualTime, honourKeys: readonly CommandType[]) {
@@ -49,7 +49,7 @@ export class ServiceState {
     };
   }
 
-  /** What the plan of a run asks beside the processor. */
+  /** Serves requests that a run's plan makes without the processor. */
   control(): SandboxControl {
     return new SandboxControl({ url: '', baseUrl: '' }, undefined, async ({ body = '', url }) => {
       if (url === '/control/settings') {

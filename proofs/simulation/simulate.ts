@@ -51,14 +51,14 @@ const values = parseArguments(USAGE, (args) => {
 });
 
 const HISTORIES = 200;
-/** Of one mutation; the rarest is noticed well before. */
+/** Histories per mutation at most; even the rarest is noticed well before. */
 const MUTATED_HISTORIES = 1_000;
-/** Two cores at most: others work on this machine as well. */
+/** Two processes at most, because others use this machine as well. */
 const PROCESSES = Math.min(2, availableParallelism());
 /** For each mutation, the seed of the history that noticed it when the file was written. */
 const TOLD_BY_SEED = new URL('mutations/told-by-seed.json', import.meta.url);
 const PROGRESS_MS = 30_000;
-/** Failing seeds shown with what they broke. */
+/** How many failing seeds are shown with what they broke. */
 const SHOWN_MAX = 10;
 const WRONGS_SHOWN_MAX = 5;
 
@@ -77,7 +77,7 @@ else {
 
 async function simulateScene(name: string): Promise<void> {
   if (values.mutation !== undefined) applyChange(changeOf(values.mutation));
-  // Not before: it loads the code that a mutation changes.
+  // Imported only now, after the mutation is applied, because it loads the mutated code.
   const { runScene } = await import('./scene.ts');
   const scene = SCENES.find((known): known is SceneName => known === name);
   if (scene === undefined) throw new Error(`--scene ${name}: not among ${SCENES.join(', ')}`);
@@ -122,7 +122,7 @@ async function simulate(mutation: string | null): Promise<void> {
   const tasks = done.map((_, part): Task => ({
     firstSeed: Number(values.seed) + part,
     step: PROCESSES,
-    // Infinity is no JSON.
+    // JSON has no Infinity.
     histories: Math.min(Number.MAX_SAFE_INTEGER, Math.ceil((histories - part) / PROCESSES)),
     secondsMax: secondsLeft,
     untilBroken: false,
@@ -138,7 +138,7 @@ async function simulate(mutation: string | null): Promise<void> {
 }
 
 async function tryMutations(): Promise<void> {
-  // All are found before the first is tried: one whose code moved is known at once.
+  // Finds all places before trying the first mutation, so that one whose code has changed fails at once.
   const waiting = MUTATIONS.filter(({ name }) => values.mutation === undefined || name === values.mutation).map(
     (mutation) => ({ ...mutation, change: changeOf(mutation.name) }),
   );
@@ -227,7 +227,7 @@ function disturbanceChoice(): DisturbanceChoice {
     : { kind: 'fixed', disturbances: named(values.only) };
 }
 
-/** Where JSON is asked for, standard output has nothing else. */
+/** With --json, standard output must have nothing else. */
 function note(line: string): void {
   if (values.json) console.error(line);
   else console.log(line);

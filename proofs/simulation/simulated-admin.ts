@@ -1,4 +1,4 @@
-/** kafkajs' admin client over simulated brokers: what the processor asks them, and what they may say for a while. */
+/** kafkajs' admin client over simulated brokers: what the processor asks, and what brokers may wrongly answer for a while. */
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { SimulatedNetwork } from './simulated-network.ts';
 import type { Owner } from './virtual-time.ts';
@@ -14,7 +14,7 @@ interface EpochsQuestion {
   readonly partitions: readonly { readonly partition: number; readonly leaderEpoch: number }[];
 }
 
-/** Of Kafka's protocol. */
+/** The isolation level in Kafka's protocol. */
 const READ_UNCOMMITTED = 0;
 
 export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owner | null): object {
@@ -63,7 +63,7 @@ export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwor
           })),
         })),
       ),
-    // Without such a record: the end.
+    // The end, if there is no such record.
     fetchTopicOffsetsByTimestamp: (topic: string, timestampMs: number) =>
       request(() =>
         broker.logs(topic).map((log, partition) => {

@@ -1,4 +1,4 @@
-/** How a simulated consumer's group shares its partitions out: by the assigner that it is given, or evenly. */
+/** How a simulated consumer group assigns its partitions: by the given assigner, or evenly. */
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
 import type { SimulatedBroker } from './simulated-broker.ts';
 
@@ -12,14 +12,14 @@ function partitionsOf(broker: SimulatedBroker, topic: string): number[] {
   return broker.topics().includes(topic) ? [...broker.logs(topic).keys()] : [];
 }
 
-/** What assigners are given of a cluster, as far as ours ask. */
+/** As much of a cluster as our assigners use. */
 function assignedFrom(broker: SimulatedBroker): Parameters<PartitionAssigner>[0] {
   const findTopicPartitionMetadata = (topic: string): { partitionId: number }[] =>
     partitionsOf(broker, topic).map((partitionId) => ({ partitionId }));
   return { cluster: { findTopicPartitionMetadata } } as unknown as Parameters<PartitionAssigner>[0];
 }
 
-/** All partitions, one member after the other. */
+/** Assigns partitions to the members in turn. */
 function evenAssigner(broker: SimulatedBroker): Assigner {
   return {
     name: 'even',

@@ -5,10 +5,10 @@
  *                 -> one marker after the other, at times of their own -> over
  *
  * A transactional id has one epoch: initialising it fences every earlier producer. Until the last marker is written, the
- * id can neither be initialised nor begin another transaction. A leader knows the last batches of a producer by their
- * sequences: one that comes again is not written again.
+ * id can neither be initialised nor begin another transaction. A leader remembers the sequences of a producer's last
+ * batches, and does not write a repeated batch again.
  *
- * A topic that is deleted takes its records and the groups' offsets along; made again, it has a new id and begins at 0.
+ * Deleting a topic also deletes its records and the groups' offsets. A recreated topic has a new id and begins at 0.
  */
 import { brokerError } from './broker-error.ts';
 import { Coordinators, NODES } from './coordinators.ts';
@@ -17,13 +17,13 @@ import { SimulatedGroups } from './simulated-groups.ts';
 import { batchBytes, SimulatedLog, type BrokerTransaction, type NewRecord } from './simulated-log.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-/** In an answer, of a topic under clients' clocks. */
+/** The timestamp in an answer, if the topic uses producers' timestamps. */
 const NO_TIME = -1;
-/** As from Kafka 4.0 on (`message.timestamp.after.max.ms`). */
+/** The default of `message.timestamp.after.max.ms` since Kafka 4.0. */
 const AHEAD_MS_MAX = 3_600_000;
-/** Of a producer's batches in one partition, those that are known again. */
+/** How many of a producer's last batches a partition recognises. */
 const KNOWN_BATCHES = 5;
-/** Answers with an error of a broker that has done what it was asked all the same, where marks come late at times. */
+/** The share of requests that a broker carries out but answers with an error, if it sometimes writes markers late. */
 const UNSURE_SHARE = 0.005;
 
 /** As much of a topic's configuration as brokers act upon. */
@@ -58,9 +58,9 @@ interface Coordinated {
   epoch: number;
   timeoutMs: number;
   running: Running | null;
-  /** The last that is over. */
+  /** The last transaction that is over. */
   ended: BrokerTransaction | null;
-  /** By the partition's log, of the present epoch. */
+  /** The known batches of the current epoch, by the partition's log. */
   readonly batches: Map<SimulatedLog, KnownBatch[]>;
 }
 
@@ -72,21 +72,21 @@ interface KnownBatch {
 
 export interface BatchPlace {
   readonly firstOffset: number;
-  /** -1: the topic is under clients' clocks. */
+  /** -1: the topic uses producers' timestamps. */
   readonly timestampMs: number;
 }
 
-/** As it is sent. */
+/** A batch as it is sent. */
 export interface ProducedBatch {
   readonly epoch: number;
   readonly firstSequence: number;
   readonly records: readonly NewRecord[];
 }
 
-/** Kafka's own, unless a producer says another. */
+/** Kafka's default, unless a producer sets another. */
 const TRANSACTION_TIMEOUT_MS = 60_000;
 const MARKER_MS_MAX = 15;
-/** A broker that is busy writes a marker as late as this. */
+/** The longest time that a busy broker takes to write a marker. */
 const LATE_MARKER_MS_MAX = 1_500;
 const LATE_MARKER_SHARE = 0.03;
 
@@ -98,9 +98,9 @@ export class SimulatedBroker {
   readonly #topics = new Map<string, Topic>();
   #made = 0;
   #refusedText: string | null = null;
-  /** How far the clock of the brokers that lead the topic is ahead. */
+  /** How far the clocks of the brokers that lead the topic are ahead. */
   readonly #aheadMs = new Map<string, number>();
-  /** Ends that new leaders report, by partition, until an instant. */
+  /** Low ends that new leaders report until an instant, by partition. */
   readonly #shownEnds = new Map<string, { end: number; untilMs: number }>();
   readonly #producers = new Map<string, Coordinated>();
   /** How often its partition's leader has moved, by partition. */
@@ -108,7 +108,7 @@ export class SimulatedBroker {
   readonly #leaderless = new Set<string>();
   readonly #lateMarkerShare: number;
 
-  /** @param lateMarkerShare of the marks of transactions, those that come more than a second late */
+  /** @param lateMarkerShare share of transaction markers that come more than a second late */
   constructor(time: VirtualTime, draws: Draws, lateMarkerShare = LATE_MARKER_SHARE) {
     this.#time = time;
     this.#draws = draws;
@@ -166,12 +166,12 @@ export class SimulatedBroker {
     return (partition + (this.#moves.get(`${topic}/${partition}`) ?? 0)) % NODES;
   }
 
-  /** None of its replicas can lead any of its partitions. */
+  /** Leaves all partitions of the topic without a leader. */
   loseLeaders(topic: string): void {
     this.#leaderless.add(topic);
   }
 
-  /** A new leader that has not heard yet how far its partition was committed: for a while it seems to end there. */
+  /** Elects a leader that does not know the high watermark yet: for a while, the partition seems to end at `end`. */
   moveLeader(topic: string, partition: number, end: number, forMs: number): void {
     const name = `${topic}/${partition}`;
     this.#moves.set(name, (this.#moves.get(name) ?? 0) + 1);
@@ -179,23 +179,23 @@ export class SimulatedBroker {
     this.#shownEnds.set(`${topic}/${partition}`, { end, untilMs: this.#time.nowMs + forMs });
   }
 
-  /** How far the leader says that the partition goes, and lets it be read; Infinity: as far as it does. */
+  /** The end that the leader reports and up to which it lets readers read; Infinity: the true end. */
   shownEnd(topic: string, partition: number): number {
     const shown = this.#shownEnds.get(`${topic}/${partition}`);
     return shown === undefined || shown.untilMs <= this.#time.nowMs ? Infinity : shown.end;
   }
 
-  /** Takes no record with the text from transactional producers, as one that an interceptor finds fault with. */
+  /** Refuses records with this text from transactional producers, as a broker's interceptor might. */
   refuse(text: string): void {
     this.#refusedText = text;
   }
 
-  /** The brokers that lead the topic have a clock of their own. */
+  /** Sets the clocks of the brokers that lead the topic ahead. */
   setClockAhead(topic: string, aheadMs: number): void {
     this.#aheadMs.set(topic, aheadMs);
   }
 
-  /** As a producer without transactions does. */
+  /** Appends a record without a transaction. */
   append(topic: string, partition: number, record: NewRecord): number {
     const { nowMs } = this.#time;
     const isBrokers = this.config(topic).timestampType === 'LogAppendTime';
@@ -208,7 +208,7 @@ export class SimulatedBroker {
     for (const log of logs) log.compact(this.#time.nowMs, config.deleteRetentionMs);
   }
 
-  /** Every earlier producer of the id is fenced, even while its transaction is still being ended. */
+  /** Fences every earlier producer of the id, even if its transaction is still ending. */
   initialise(transactionalId: string, timeoutMs = TRANSACTION_TIMEOUT_MS): { producerId: number; epoch: number } {
     this.coordinators.check(transactionalId);
     const producer = this.#producers.get(transactionalId) ?? {
@@ -232,12 +232,12 @@ export class SimulatedBroker {
     return producer;
   }
 
-  /** As another producer of the id does: it initialises the id once a transaction that is open has been aborted. */
+  /** Fences the id's producer as another producer does, whose first attempt aborts an open transaction. */
   fence(transactionalId: string): void {
     try {
       this.initialise(transactionalId);
     } catch {
-      // One is open: what it fences is fenced.
+      // A transaction was open; its producer is fenced all the same.
     }
   }
 
@@ -246,12 +246,12 @@ export class SimulatedBroker {
     return this.#producers.get(transactionalId)?.producerId ?? null;
   }
 
-  /** No transaction of the id runs, or is being ended. */
+  /** Whether the id has no transaction that is open or ending. */
   isIdle(transactionalId: string): boolean {
     return this.#producers.get(transactionalId)?.running === null;
   }
 
-  /** To the transaction that is running; else one begins. */
+  /** Adds partitions to the open transaction, or begins one. */
   add(id: string, epoch: number, partitions: readonly { topic: string; partition: number }[]): void {
     const logs = partitions.map(({ partition, topic }) => this.log(topic, partition));
     this.coordinators.check(id);
@@ -259,7 +259,7 @@ export class SimulatedBroker {
     for (const log of logs) running.logs.add(log);
   }
 
-  /** To a partition that is part of the transaction. @throws BrokerError, at times though the batch is written */
+  /** Writes a batch to a partition of the transaction. @throws BrokerError, sometimes although the batch is written */
   produce(id: string, to: { topic: string; partition: number }, batch: ProducedBatch): BatchPlace {
     const log = this.log(to.topic, to.partition);
     const producer = this.#checked(id, batch.epoch);
@@ -283,7 +283,7 @@ export class SimulatedBroker {
     return at;
   }
 
-  /** @throws BrokerError, at times though the outcome stands */
+  /** @throws BrokerError, sometimes although the outcome is decided */
   end(id: string, epoch: number, outcome: 'committed' | 'aborted'): void {
     this.coordinators.check(id);
     const producer = this.#checked(id, epoch);

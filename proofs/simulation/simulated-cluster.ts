@@ -1,6 +1,6 @@
 /**
- * A cluster of kafkajs over simulated brokers: connections, metadata and coordinators as far as our own producer uses them, and
- * requests as bytes. What its client knows of leaders is of when it last asked.
+ * A kafkajs cluster over simulated brokers: as much of connections, metadata and coordinators as our own producer uses, with
+ * requests as bytes. The client knows the leaders of its latest metadata request only.
  */
 import type { Broker, BrokerRequest } from '../../src/producers/kafka-cluster.ts';
 import { brokerError } from './broker-error.ts';
@@ -52,17 +52,17 @@ export class SimulatedCluster {
 
   async refreshMetadata(): Promise<void> {
     const leaders = await this.#network.request(this.#owner, 'metadata', () => {
-      // Of none: of all that there are.
+      // No target topics means all topics.
       const topics = this.#topics.size > 0 ? [...this.#topics] : this.#broker.topics();
       return new Map(topics.map((topic) => [topic, this.#leadersOf(topic)]));
     });
-    // kafkajs throws away all of it.
+    // Like kafkajs, rejects all of the metadata if one partition has no leader.
     if ([...leaders.values()].flat().some(({ leader }) => leader < 0)) throw brokerError('LEADER_NOT_AVAILABLE');
     this.#leaders = leaders;
   }
 
   async refreshMetadataIfNecessary(): Promise<void> {
-    // They are young.
+    // The metadata never gets too old.
   }
 
   findTopicPartitionMetadata(topic: string): readonly Leader[] {
@@ -80,7 +80,7 @@ export class SimulatedCluster {
   }
 
   async findGroupCoordinator({ groupId }: { groupId: string }): Promise<Broker> {
-    // Of the brokers nothing is known before.
+    // Until then the client knows no brokers.
     if (this.#leaders === null) await this.refreshMetadata();
     const nodeId = await this.#network.request(this.#owner, 'find coordinator', () =>
       this.#broker.coordinators.nodeOf(groupId),
@@ -89,13 +89,13 @@ export class SimulatedCluster {
   }
 
   removeBroker(): void {
-    // It is connected to again when it is asked for.
+    // The client reconnects when it next needs the broker.
   }
 
   async #send<Answer>(node: number, { request, response }: BrokerRequest<Answer>): Promise<Answer> {
     const { buffer } = await request.encode();
     if (!this.#isConnected) throw this.#lost(node);
-    // The bytes as they are now: what is sent again has to be the same.
+    // A copy of the bytes as sent, so that later changes of the buffer have no effect.
     const bytes = Buffer.from(buffer);
     let answer: Buffer;
     try {

@@ -1,10 +1,10 @@
 /**
- * The fetches of a simulated consumer: where it stands in each partition, what it sought, which it paused.
+ * The fetches of a simulated consumer: its positions, seeks and paused partitions.
  *
  *   waiting at the broker -> answered (dropped, if a seek is pending or the partition paused) -> queued -> handled -> next
  *
- * A seek takes effect with the next fetch. What is queued is handled however long it waited, even if it was sought
- * elsewhere or the partition lost meanwhile. Seeks and pauses survive a join, positions do not.
+ * A seek takes effect with the next fetch. A queued fetch is handled however long it waited, even after a seek or after the
+ * partition was lost. Seeks and pauses survive a join, positions do not.
  */
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { SimulatedLog, StoredRecord } from './simulated-log.ts';
@@ -16,15 +16,15 @@ export interface Place {
   readonly partition: number;
 }
 
-/** One fetch that brought something. */
+/** A fetch that returned records or an empty batch. */
 export interface Fetch extends Place {
   readonly offset: number;
-  /** Aborted and control records included; none where compaction took those that were asked for out of their batch. */
+  /** Includes aborted and control records; empty if compaction removed the requested ones from their batch. */
   readonly records: readonly StoredRecord[];
   readonly highWatermark: number;
 }
 
-/** What the broker made of a fetch. */
+/** The broker's answer to a fetch. */
 type Fetched =
   { kind: 'records'; fetch: Fetch } | { kind: 'nothing-yet' } | { kind: 'out-of-range' } | { kind: 'gone' };
 
@@ -32,28 +32,28 @@ export interface FetcherOptions {
   readonly broker: SimulatedBroker;
   readonly network: SimulatedNetwork;
   readonly owner: Owner | null;
-  /** Of the next fetch. */
+  /** The longest wait of the next fetch. */
   readonly maxWaitMs: () => number;
   readonly isRunning: () => boolean;
-  /** A topic is not there: the consumer asks anew what there is, and joins again. */
+  /** A topic does not exist: the consumer reads the metadata and joins again. */
   readonly onGone: () => void;
-  /** @param resolve moves the position behind the offset */
+  /** @param resolve moves the position past the offset */
   readonly handle: (fetch: Fetch, resolve: (offset: number) => void) => Promise<void>;
 }
 
 interface Assigned extends Place {
   position: number;
-  /** One at a time; `ending`: it brings nothing, and the next one follows. */
+  /** One fetch at a time; `ending`: it returns nothing, then the next one follows. */
   stage: 'idle' | 'waiting' | 'ending' | 'answered';
-  /** Takes a waiting fetch back. */
+  /** Cancels a waiting fetch. */
   takeBack: () => void;
 }
 
-/** A fetch brings as much as fits; large records leave room for few. */
+/** A fetch returns what fits into it; of large records only a few fit. */
 const FETCH_RECORDS_MAX = [1, 4, 12, 12];
-/** Of what a reader lacks that is far behind: commands must not become too old while a ledger is read. */
+/** A reader far behind gets this share of its lag per fetch, or commands would become too old while it reads the ledger. */
 const BEHIND_SHARE = 0.1;
-/** Of fetches into a gap: the answer ends with the batch that the gap lies in. */
+/** The share of fetches into a gap whose answer ends with the batch around the gap. */
 const COMPACTED_BATCH_SHARE = 0.2;
 const QUEUED_MS_MAX = [50, 400, 4_000];
 
@@ -76,7 +76,7 @@ export class SimulatedFetcher {
     );
   }
 
-  /** Takes back what waits at the brokers. */
+  /** Cancels the fetches that wait at the brokers. */
   stop(): void {
     for (const fetched of this.#assigned.values()) if (fetched.stage === 'waiting') fetched.takeBack();
   }
@@ -103,7 +103,7 @@ export class SimulatedFetcher {
     this.#fetchAgain(place);
   }
 
-  /** A fetch that waits at the broker ends soon, and the next one begins where the consumer now stands. */
+  /** Ends a waiting fetch soon, so that the next one starts from the consumer's current position. */
   #fetchAgain(place: Place): void {
     const fetched = this.#assigned.get(nameOf(place));
     if (fetched?.stage === 'idle') this.#fetch(fetched);
@@ -139,7 +139,7 @@ export class SimulatedFetcher {
     const answer = (): void => {
       time.after(network.latencyMs(), null, () => {
         if (fetch.isTakenBack) return;
-        // The broker answers: nothing takes that back.
+        // The broker is answering, so the fetch can no longer be cancelled.
         fetched.stage = 'answered';
         const answered = this.#answered({ topic, partition }, offset, log);
         time.after(network.latencyMs(), owner, () => this.#arrived(fetched, answered));
@@ -193,7 +193,7 @@ export class SimulatedFetcher {
     }
   }
 
-  /** Asks where the partition begins, and goes on there: readers of ours never want its end. */
+  /** Continues from the partition's beginning, because our readers never reset to its end. */
   async #reset(fetched: Assigned): Promise<void> {
     const { broker, network, onGone, owner } = this.#options;
     const { partition, topic } = fetched;

@@ -1,6 +1,6 @@
 /**
- * The processes of a history, and what is done to them: killed, frozen, asked to end, each started again after a while;
- * and what happens to their requests. Until all heals; from then on everything runs.
+ * The processes of a history and their troubles until everything heals: processes are killed, frozen or shut down and
+ * restarted after a while, and requests fail.
  */
 import type { Config } from 'payment-processor-contract/config';
 import type { CommandResult } from 'payment-processor-contract/types';
@@ -25,21 +25,21 @@ export interface FleetOptions {
 }
 
 const FIRST_START_MS_MAX = 500;
-/** More than a session, and than a new owner waits before it settles the doubt of a call. */
+/** Longer than a session timeout, and longer than a new owner waits before it settles a call in doubt. */
 const FREEZE_MS_MAX = 25_000;
 const SHORT_FREEZE_MS_MAX = 8_000;
 const CLOCK_AHEAD_MS_MAX = 200;
-/** Of clocks that are wrong. */
+/** The smallest error of a wrong clock. */
 const CLOCK_WRONG_MS_MIN = 1_000;
 const CLOCK_WRONG_MS_MAX = 7 * 86_400_000;
-/** By such a clock all keys are old enough to be forgotten; what it wrote, if it was slow, is by any other. */
+/** By a clock this far ahead, all keys may be forgotten. What a clock this slow wrote may be forgotten by any other. */
 const CLOCK_WEEK_MS = [7.1 * 86_400_000, 8 * 86_400_000] as const;
 const CLOCK_WRONG_SHARE = 0.5;
-/** What a process says that ends itself, for it remembers another ledger than there is. */
+/** The error of a process that exits because its store does not match the ledger. */
 const LEDGER_LOST = 'the ledger cannot be read any further';
-/** With these a store may rightly be found too old. */
+/** With these disturbances, a store may rightly be rejected as too old. */
 const STORES_OF_OTHER_TIMES: readonly Disturbance[] = ['absence', 'old-stores', 'clocks'];
-/** A process freezes long enough for others to settle the doubt of its calls. */
+/** Freezes long enough for other processes to settle the calls in doubt. */
 const HEARTBEAT_FREEZE_MS = [15_000, 25_000] as const;
 
 export class SimulatedFleet implements Disturber {
@@ -47,13 +47,13 @@ export class SimulatedFleet implements Disturber {
   readonly disturbances: Record<string, number> = {};
   /** Results that processes have counted, by `resultName`. */
   readonly counted = new Map<string, number>();
-  /** What no disturbance explains. */
+  /** Failures that no disturbance explains. */
   readonly failures: string[] = [];
   readonly #options: FleetOptions;
   readonly #processes: (SimulatedProcess | null)[];
   readonly #stores: Stores;
   #isAway = false;
-  /** Slots in which none comes. */
+  /** Slots in which no process is started. */
   readonly #lostSlots = new Set<number>();
   #started = 0;
   #isTroubled = true;
@@ -79,7 +79,7 @@ export class SimulatedFleet implements Disturber {
     return this.#isTroubled;
   }
 
-  /** Nothing new goes wrong; who is frozen wakes in its time. */
+  /** Stops new troubles; frozen processes wake at their time. */
   heal(): void {
     this.#isTroubled = false;
     this.#options.log('all heals');
@@ -94,18 +94,18 @@ export class SimulatedFleet implements Disturber {
     return new Map(this.#processes.flatMap((process) => [...(process?.stoppedLanes() ?? [])]));
   }
 
-  /** Lanes of which nobody knows yet whether they wait for an operator. */
+  /** Whether a process is still taking lanes, which may yet turn out to wait for an operator. */
   isTakingLanes(): boolean {
     return this.#processes.some((process) => process?.isTakingLanes() ?? false);
   }
 
-  /** All processes are gone, and none comes. */
+  /** Kills all processes, and starts none. */
   leave(): void {
     this.#isAway = true;
     for (const process of this.#processes) if (process !== null) this.kill(process, 'for long');
   }
 
-  /** Processes come again, with their stores, without, or with those of long ago. */
+  /** Starts processes again, with their stores, without stores, or with old ones. */
   comeBack(service: SimulatedService, stores: 'kept' | 'lost' | 'old'): void {
     this.#isAway = false;
     if (stores === 'lost') this.#stores.loseAll();
@@ -117,7 +117,7 @@ export class SimulatedFleet implements Disturber {
     for (const process of this.#processes) process?.end(() => undefined);
   }
 
-  /** The processes of the slots are gone at once, and none comes until they may. */
+  /** Kills the processes of the slots, and starts none there until `regain`. */
   lose(slots: readonly number[]): void {
     for (const slot of slots) {
       this.#lostSlots.add(slot);
@@ -126,18 +126,18 @@ export class SimulatedFleet implements Disturber {
     }
   }
 
-  /** Processes come again in slots that were lost. */
+  /** Starts processes again in lost slots. */
   regain(service: SimulatedService): void {
     for (const slot of this.#lostSlots) this.grow(slot, service);
   }
 
-  /** The slot's process ends in order, and none follows. */
+  /** Shuts the slot's process down in order, and starts no other. */
   shrink(slot: number): void {
     this.#lostSlots.add(slot);
     this.endInOrder(slot);
   }
 
-  /** A process comes in a slot that is vacant. */
+  /** Starts a process in a vacant slot. */
   grow(slot: number, service: SimulatedService): void {
     this.#lostSlots.delete(slot);
     this.#startLater(slot, service, FIRST_START_MS_MAX);
@@ -147,19 +147,19 @@ export class SimulatedFleet implements Disturber {
     return this.#processes[slot] === null;
   }
 
-  /** As an orchestrator ends a process that it replaces; another one follows in its slot. */
+  /** Shuts the slot's process down in order; another follows, as when an orchestrator replaces it. */
   endInOrder(slot: number): void {
     const process = this.#processes[slot];
     if (process !== null && process !== undefined) this.#endInOrder(process);
   }
 
-  /** Lanes that the slot's process works on; none while it has no process, or takes lanes. */
+  /** Lanes that the slot's process works on; empty while it takes lanes, or without a process. */
   openLanesOf(slot: number): number[] {
     const process = this.#processes[slot];
     return process === null || process === undefined || process.isTakingLanes() ? [] : process.openLanes();
   }
 
-  /** -1: its process is not of now. */
+  /** -1: the owner is not a current process. */
   slotOf(owner: Owner): number {
     return this.#processes.findIndex((process) => process === owner);
   }
@@ -230,7 +230,7 @@ export class SimulatedFleet implements Disturber {
       random: draws.random,
       log,
       onFatal: (failed, error) => {
-        // Nobody starts without Kafka; in peace nothing makes it end, but what went wrong before. No ledger is truncated.
+        // A start without Kafka may fail, but without troubles no process may exit. The ledger is never truncated.
         if (!isTroubledAtStart || error.message.startsWith(LEDGER_LOST))
           this.failures.push(`a process ended itself: ${error.message}`);
         this.kill(failed, 'by itself');
@@ -260,7 +260,7 @@ export class SimulatedFleet implements Disturber {
     const isWrong = scenario.disturbed.has('clocks') && this.#isTroubled && draws.chance(CLOCK_WRONG_SHARE);
     if (!isWrong) return draws.between(-CLOCK_AHEAD_MS_MAX, CLOCK_AHEAD_MS_MAX);
     if (draws.chance(0.4)) return draws.pick([-1, 1]) * draws.between(...CLOCK_WEEK_MS);
-    // Seconds as often as days.
+    // Logarithmic: seconds are as frequent as days.
     const magnitude = Math.exp(draws.between(Math.log(CLOCK_WRONG_MS_MIN), Math.log(CLOCK_WRONG_MS_MAX)));
     return draws.chance(0.5) ? magnitude : -magnitude;
   }
@@ -313,7 +313,7 @@ export class SimulatedFleet implements Disturber {
   }
 }
 
-/** Conflicts of a key have one name. */
+/** A result's name; all conflicts of a key share one. */
 export function resultName({ commandKey, revision }: CommandResult): string {
   return `${commandKey}, revision ${revision}`;
 }

@@ -1,7 +1,7 @@
 /**
  * The coordinator of consumer groups of a simulated Kafka: members, generations, sessions, committed offsets.
  *
- *   stable -> preparing (a member joined, left or was counted out; all are to join again, within their timeout)
+ *   stable -> preparing (a member joined, left or was counted out; all must rejoin within their timeout)
  *          -> completing (the leader assigns) -> stable
  */
 import type { Draws } from './draws.ts';
@@ -21,7 +21,7 @@ export interface JoinRequest {
 export interface JoinAnswer {
   readonly memberId: string;
   readonly generation: number;
-  /** Of the leader alone. */
+  /** Only for the leader; null for the others. */
   readonly members: readonly { memberId: string; memberMetadata: Buffer }[] | null;
 }
 
@@ -56,7 +56,7 @@ export class SimulatedGroups {
     this.#draws = draws;
   }
 
-  /** Of a member of the present generation. */
+  /** Commits offsets for a member of the current generation. */
   commit(
     groupId: string,
     memberId: string,
@@ -90,7 +90,7 @@ export class SimulatedGroups {
     return this.#group(groupId).offsets.get(`${topic}/${partition}`) ?? null;
   }
 
-  /** A topic that is deleted takes the groups' offsets along. */
+  /** Deletes the groups' offsets of a deleted topic. */
   forgetTopic(topic: string): void {
     for (const { offsets } of this.#groups.values())
       for (const name of offsets.keys()) if (name.startsWith(`${topic}/`)) offsets.delete(name);

@@ -1,6 +1,6 @@
 /**
- * kafkajs over simulated brokers: as much of its interface as the processor and its readers use, with what it does and
- * does not promise. A client belongs to the process in whose step it was made.
+ * kafkajs over simulated brokers: as much of its interface as the processor and its readers use, with kafkajs' guarantees and
+ * no more. A client belongs to the process in whose step it was made.
  */
 import kafkajs from 'kafkajs';
 import { CREATE_CLUSTER } from '../../src/producers/kafka-cluster.ts';
@@ -14,7 +14,7 @@ import type { Owner } from './virtual-time.ts';
 
 const CREATE = Symbol(CREATE_CLUSTER);
 
-/** Puts the simulated client in kafkajs' place. @returns what puts kafkajs back */
+/** Replaces kafkajs by the simulated client. @returns a function that restores kafkajs */
 export function installKafka(broker: SimulatedBroker, network: SimulatedNetwork): () => void {
   const replaced = kafkajs as unknown as { Kafka: unknown };
   const real = replaced.Kafka;
@@ -51,7 +51,7 @@ interface TopicMessages {
   readonly messages: readonly GivenMessage[];
 }
 
-/** One without transactions, for tests: each record has its partition. */
+/** A producer without transactions, for tests: each record names its partition. */
 function plainProducerOf(broker: SimulatedBroker, network: SimulatedNetwork, owner: Owner | null): object {
   return {
     connect: async () => undefined,
@@ -63,7 +63,7 @@ function plainProducerOf(broker: SimulatedBroker, network: SimulatedNetwork, own
   };
 }
 
-/** As kafkajs writes it: with the time of the client, and an error for a header that is neither text, bytes nor null. */
+/** A record as kafkajs writes it: with the client's time. Throws if a header is neither text, bytes nor null. */
 function recordOf({ headers = {}, key, timestamp, value }: GivenMessage): NewRecord {
   const stored = Object.entries(headers).flatMap(([name, given]) =>
     [given].flat().map((text): [string, Buffer | null] => [name, text === null ? null : Buffer.from(text)]),

@@ -1,6 +1,6 @@
 /**
- * One partition of a topic, as the broker keeps it: records, control records, which transactions are open in it, where it
- * begins. Records vanish by compaction and by deletion; offsets are given twice only where a new leader lacks the last ones.
+ * One partition of a topic, as the broker keeps it: records, control records, open transactions, low offset. Compaction and
+ * deletion remove records. Offsets are reused only if a new leader lacks the last records.
  */
 export interface BrokerTransaction {
   readonly transactionalId: string;
@@ -8,12 +8,12 @@ export interface BrokerTransaction {
   outcome: 'committed' | 'aborted' | null;
 }
 
-/** In order, as they are written; a name may come twice, a value may be missing. */
+/** In the order written; a name may occur twice, and a value may be missing. */
 export type StoredHeaders = readonly (readonly [name: string, value: Buffer | null])[];
 
 export interface StoredRecord {
   readonly offset: number;
-  /** By the broker's clock or the producer's, as the topic has it. */
+  /** By the broker's clock or the producer's, depending on the topic. */
   readonly timestampMs: number;
   /** When it was written. */
   readonly writtenMs: number;
@@ -23,18 +23,18 @@ export interface StoredRecord {
   readonly transaction: BrokerTransaction | null;
   /** The marker of a transaction's end. */
   readonly isControl: boolean;
-  /** Of who led the partition then. */
+  /** The epoch of the leader at that time. */
   readonly leaderEpoch: number;
 }
 
 export type NewRecord = Pick<StoredRecord, 'key' | 'value' | 'headers'> & {
-  /** The producer's; of no effect where the broker's counts. */
+  /** The producer's time; ignored if the topic uses the broker's. */
   readonly timestampMs: number;
 };
 
 /**
- * How long a segment is open: compaction passes over it. Longer than readers lag behind in a history, as an hour is
- * with real ones.
+ * How long a segment stays open, so that compaction skips it. Longer than a reader's lag in a history; with real brokers it
+ * is an hour.
  */
 const OPEN_MS = 26_000;
 
@@ -47,7 +47,7 @@ export class SimulatedLog {
   #epochs = [{ epoch: 0, from: 0 }];
   /** First offset of each transaction that has no marker here yet. */
   readonly #open = new Map<BrokerTransaction, number>();
-  /** When compaction may remove a tombstone or marker, by offset: set when it first came upon it. */
+  /** When compaction may remove a tombstone or marker, by offset; set when compaction first sees it. */
   readonly #horizons = new Map<number, number>();
   #waiting: { offset: number; wake: () => void }[] = [];
 
@@ -59,7 +59,7 @@ export class SimulatedLog {
     return offset;
   }
 
-  /** Writes the marker: from here on the transaction's records can be read, or are passed over. */
+  /** Writes the marker, after which readers get the transaction's records or skip them. */
   end(transaction: BrokerTransaction, writtenMs: number): void {
     const timestampMs = Math.floor(writtenMs);
     this.#write({ key: null, value: null, headers: [], timestampMs, transaction, isControl: true }, writtenMs);
@@ -67,12 +67,12 @@ export class SimulatedLog {
     this.#announce();
   }
 
-  /** The first offset that it still has, or would have. */
+  /** The first offset that is not deleted; equals the next offset if the log is empty. */
   lowOffset(): number {
     return this.#low;
   }
 
-  /** The offset after the last record, whether or not readers may have it. */
+  /** The offset after the last record, whether or not readers may read it. */
   nextOffset(): number {
     return this.all.length;
   }
@@ -82,7 +82,7 @@ export class SimulatedLog {
     return this.#open.size === 0 ? this.all.length : Math.min(...this.#open.values());
   }
 
-  /** @param end where what it has ends: a leader that was not in sync lacks the last records, for good */
+  /** @param end where the new leader's log ends: if it was not in sync, the records from there on are lost */
   newLeader(end = this.all.length): void {
     const epoch = this.#leader().epoch + 1;
     this.#epochs = [...this.#epochs.filter(({ from }) => from < end), { epoch, from: end }];
@@ -92,7 +92,7 @@ export class SimulatedLog {
     this.#announce();
   }
 
-  /** @returns the offset after the last record of the epoch, or of the last one before it; -1: there is none that late */
+  /** @returns the offset after the epoch's last record or, if it has none, the previous epoch's; -1: the epoch is too new */
   epochEnd(epoch: number): number {
     if (epoch === this.#leader().epoch) return this.all.length;
     return this.#epochs.find((next) => next.epoch > epoch)?.from ?? -1;
@@ -102,7 +102,7 @@ export class SimulatedLog {
     return offset >= this.#low && offset <= this.all.length;
   }
 
-  /** Wakes once when there is something to read at the offset or after it, or it is out of range. @returns what takes the wish back */
+  /** Wakes once, when the offset is readable, has later records, or is out of range. @returns a function that cancels */
   whenReadable(offset: number, wake: () => void): () => void {
     if (this.#isReadable(offset)) {
       wake();
@@ -120,7 +120,7 @@ export class SimulatedLog {
     return this.#kept.slice(first, first + countMax).filter((record) => record.offset < stable);
   }
 
-  /** What readers of committed records would have found, had they always read on. */
+  /** What a reader of committed records would have read, had it never lagged behind. */
   committed(): StoredRecord[] {
     const stable = this.lastStableOffset();
     return this.all.filter((record) => record.offset < stable && isForReaders(record));
@@ -131,14 +131,14 @@ export class SimulatedLog {
     return this.#kept.find((record) => record.timestampMs >= timestampMs)?.offset ?? null;
   }
 
-  /** Removes all before the offset, as retention and `deleteRecords` do. */
+  /** Removes all records before the offset, as retention and `deleteRecords` do. */
   deleteBefore(offset: number): void {
     this.#low = Math.max(this.#low, Math.min(offset, this.lastStableOffset()));
     this.#kept = this.#kept.filter((record) => record.offset >= this.#low);
     this.#announce();
   }
 
-  /** Removes what is superseded or aborted, and in time tombstones and markers; the open segment stays as it is. */
+  /** Removes superseded and aborted records and, after a while, tombstones and markers. The open segment does not change. */
   compact(nowMs: number, deleteRetentionMs: number): void {
     const openFrom = this.#kept.find(({ writtenMs }) => writtenMs > nowMs - OPEN_MS)?.offset ?? this.all.length - 1;
     const end = Math.min(this.lastStableOffset(), openFrom);
@@ -159,7 +159,7 @@ export class SimulatedLog {
     this.#kept = [...kept, ...this.#kept.slice(cleaned.length)];
   }
 
-  /** The topic is deleted: who waits finds it gone. */
+  /** Wakes all waiting readers of a deleted topic, so that they notice. */
   close(): void {
     for (const { wake } of this.#waiting.splice(0)) wake();
   }
@@ -209,7 +209,7 @@ export function headerText({ headers }: Pick<StoredRecord, 'headers'>, name: str
   return headers.find(([other]) => other === name)?.[1]?.toString() ?? null;
 }
 
-/** Bytes of a batch with these records, about as the broker counts them. */
+/** Size of a batch with these records, about as the broker counts it. */
 export function batchBytes(records: readonly NewRecord[]): number {
   const BATCH_BYTES = 61;
   const RECORD_BYTES = 10;

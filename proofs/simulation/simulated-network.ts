@@ -1,24 +1,24 @@
 /**
- * What lies between a simulated process and all others: every request takes time there and back, and may meet trouble.
- * A sent request arrives, whatever happens to its sender; a response to a process that is gone is lost.
+ * The network of a simulated process: every request takes time in both directions, and may meet trouble. A sent request
+ * arrives, whatever happens to its sender. A response to a dead process is lost.
  */
 import type { Draws } from './draws.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
 export type Trouble =
   | { kind: 'none' }
-  /** Neither arrives nor is answered; the node cannot be reached for a while. */
+  /** The request does not arrive; the node is unreachable for a while. */
   | { kind: 'request-lost'; downMs?: number }
   | { kind: 'answer-lost'; downMs?: number }
-  /** Tried as often as the client does, in vain: it rejects with a GivenUpError. */
+  /** All retries of the client fail: the request rejects with a GivenUpError. */
   | { kind: 'given-up' }
   | { kind: 'slow'; thereMs: number; backMs: number }
-  /** The process is frozen right after sending. */
+  /** The process freezes right after sending. */
   | { kind: 'freeze' }
-  /** The process dies instead of sending, right after, or instead of hearing the answer. */
+  /** The process dies instead of sending, right after sending, or instead of receiving the answer. */
   | { kind: 'crash'; when: 'before' | 'after' | 'on-answer' };
 
-/** Who decides on trouble, by the point of the code that a process has come to. */
+/** Decides on trouble, by the point that a process has reached in the code. */
 export interface Disturber {
   troubleAt(owner: Owner, point: string): Trouble;
   kill(owner: Owner, point: string): void;
@@ -30,12 +30,12 @@ export class GivenUpError extends Error {}
 const LATENCY_MS_MAX = 4;
 const SLOW_ONCE_IN_A_WHILE = 0.02;
 const SLOW_LATENCY_MS_MAX = 120;
-/** Until a client notices that its connection is gone. */
+/** The time until a client notices a lost connection. */
 const NOTICED_MS_MAX = 600;
-/** Of batches: they wait for the handling of another, and for the heartbeat in between, which may take long. */
+/** The share of batches that wait for another batch and for a heartbeat, which may be slow. */
 const QUEUED_SHARE = 0.3;
 
-/** Nobody knows whether the request arrived. */
+/** The client does not know whether the request arrived. */
 export class ConnectionLostError extends Error {
   readonly downMs: number;
   constructor(downMs: number) {
@@ -47,7 +47,7 @@ export class ConnectionLostError extends Error {
 export class SimulatedNetwork {
   readonly time: VirtualTime;
   readonly draws: Draws;
-  /** Of batches that wait in the client, some of them for seconds. */
+  /** The share of batches that wait in the client, some of them for seconds. */
   readonly queuedShare: number;
   readonly #disturber: Disturber | null;
 
@@ -62,7 +62,7 @@ export class SimulatedNetwork {
     return this.draws.between(0.2, this.draws.chance(SLOW_ONCE_IN_A_WHILE) ? SLOW_LATENCY_MS_MAX : LATENCY_MS_MAX);
   }
 
-  /** Never settles for a process that is gone. Rejects with what the other side threw, or when the connection is lost. */
+  /** Never settles for a dead process. Rejects with the other side's error, or if the connection is lost. */
   request<Value>(owner: Owner | null, point: string, answer: () => Value): Promise<Value> {
     return this.ask(owner, point, ({ resolve, reject }) => {
       try {
@@ -73,7 +73,7 @@ export class SimulatedNetwork {
     });
   }
 
-  /** The same for answers that come later. */
+  /** The same for answers that are not immediate. */
   ask<Value>(
     owner: Owner | null,
     point: string,

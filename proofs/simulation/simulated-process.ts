@@ -1,7 +1,6 @@
 /**
- * One processor in a simulation: the real lanes of a process with all they are made of (group member, ledger reader,
- * producers, calls, look-ups, poller), and the real payment API, over simulated brokers and a simulated service. Its
- * store is in memory.
+ * One processor in a simulation: the real lanes with all their parts (group member, ledger reader, producers, calls,
+ * look-ups, poller) and the real payment API, over simulated brokers and a simulated service. Its store is in memory.
  */
 import type { Logger } from 'pino';
 import type { HttpClient, HttpClientOptions } from '../../src/api/client.ts';
@@ -33,15 +32,15 @@ export interface ProcessOptions {
   readonly log: (line: string) => void;
   /** Every line of its log, as it would be written. */
   readonly onLine?: (level: string, fields: Record<string, unknown>) => void;
-  /** Of its lanes; without them nothing is reported. */
+  /** The reports of its lanes; undefined: nothing is reported. */
   readonly reports?: (log: Logger) => LaneSetOptions['reports'];
-  /** It must end. */
+  /** The process must exit. */
   readonly onFatal: (process: SimulatedProcess, error: Error) => void;
-  /** Counts results, as the metrics do; of no effect beside `reports`. */
+  /** Counts results, as the metrics do; ignored if `reports` is given. */
   readonly onResult?: (result: CommandResult) => void;
-  /** Our own code failed on a message: a bug, whatever came of it. */
+  /** Our own code failed on a message: a bug, even if it had no consequences. */
   readonly onFailure: (error: unknown) => void;
-  /** Killed, or ended. */
+  /** Called when the process was killed or has ended. */
   readonly onDeath: () => void;
 }
 
@@ -75,7 +74,7 @@ export class SimulatedProcess implements Caller {
     if (!isAlive) this.#options.onDeath();
   }
 
-  /** As the ledger names it. */
+  /** The process id in the ledger. */
   processId(): string {
     return this.#lanes?.status().processId ?? '';
   }
@@ -86,18 +85,18 @@ export class SimulatedProcess implements Caller {
     return new Map(lanes.map(([lane, { stoppedReason }]) => [lane, stoppedReason ?? '']));
   }
 
-  /** Lanes that it works on. */
+  /** Lanes on which it works. */
   openLanes(): number[] {
     const lanes = [...(this.#lanes?.status().lanes ?? [])];
     return lanes.filter(([, { stage }]) => stage === 'open').map(([lane]) => lane);
   }
 
-  /** A lane of it is neither open nor stopped yet. */
+  /** Whether one of its lanes is neither open nor stopped yet. */
   isTakingLanes(): boolean {
     return [...(this.#lanes?.status().lanes.values() ?? [])].some(({ stage }) => stage === 'acquiring');
   }
 
-  /** What its endpoint would say, of all but access to Kafka and the registry; null: it has not started yet. */
+  /** Its readiness, apart from access to Kafka and the registry; null: it has not started yet. */
   readiness(): Readiness | null {
     if (this.#lanes === null || this.#api === null || this.#steps === null) return null;
     return readiness({
@@ -163,7 +162,7 @@ export class SimulatedProcess implements Caller {
   }
 }
 
-/** As short as the real ones may be: histories are long enough. */
+/** Settings with the shortest times that are allowed, because histories are long enough. */
 export function simulatedConfig(
   { apiTimeoutMs, breakerErrorPercent, honourKeys, laneCount }: Scenario,
   others: Readonly<Record<string, string>> = {},
@@ -191,12 +190,12 @@ export function simulatedConfig(
   return read.config;
 }
 
-/** Longer than anything but a refusal that the service repeats for ever. */
+/** Longer than anything in a history, except refusals that the service repeats for ever. */
 const COMMAND_MAX_AGE = '2m';
 
-/** What takes effect late does so before this is over. */
+/** Every late effect happens within this time. */
 export const SETTLING_TIME_MS = 3_000;
-/** From the loss of a call to its effect: later than any look at the service before the settling time is over. */
+/** The longest time from a call's loss to its effect: almost the settling time, so that an earlier look-up may miss it. */
 export const LATE_MS_MAX = 0.9 * SETTLING_TIME_MS;
 
 const silence = (): void => undefined;
@@ -210,7 +209,7 @@ const POLL_REPORTS: LaneSetOptions['reports']['poll'] & PollReports = {
   polling: silence,
 };
 
-/** Reports and traces are of no interest, but for the given ones. */
+/** Ignores all reports and traces except the given ones. */
 function tellingNobody(given: Record<string, unknown>): unknown {
   return new Proxy(given, { get: (target, name) => target[name as string] ?? silence });
 }

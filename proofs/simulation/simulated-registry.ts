@@ -1,4 +1,4 @@
-/** The schema registry of a simulation: every schema is there, each topic's under a number of its own. */
+/** A simulation's schema registry. It has every schema, with a different id for each topic. */
 import type { DecodeResult, RecordRegistry } from 'payment-processor-contract/registry';
 import { loadSchema } from 'payment-processor-contract/schemas';
 import {
@@ -10,7 +10,7 @@ import {
 import { framed } from '../../test/support/registry-frame.ts';
 
 const WIRE_HEADER_BYTES = 5;
-/** A value on which our code fails. */
+/** The value that makes our code fail. */
 export const BUG = 'a bug of ours';
 
 interface RecordTypes {
@@ -19,7 +19,7 @@ interface RecordTypes {
   readonly writer: WriterSchema;
 }
 
-/** Types are costly to make, and the same in every history. */
+/** Kept, because types are slow to make and the same in every history. */
 const types = new Map<string, RecordTypes>();
 
 function typesOf(name: string): RecordTypes {
@@ -33,7 +33,7 @@ function typesOf(name: string): RecordTypes {
 
 export function simulatedRegistry(records: ReadonlyMap<string, string>): RecordRegistry {
   const of = (topic: string): RecordTypes => typesOf(records.get(topic) ?? '');
-  // The first message of a topic asks for its schema, as each process does.
+  // Like a real process, requests a topic's schema at its first message.
   const asked = new Set<string>();
   const read = (topic: string, bytes: Buffer): DecodeResult => {
     if (bytes.toString() === BUG) throw new TypeError(BUG);

@@ -1,6 +1,6 @@
 /**
- * The payment service of a simulation, behind a client that knows what can become of a call on its way. What takes effect
- * late does so within the settling time.
+ * A simulation's payment service, behind a client whose calls can meet any trouble on the way. Late effects happen within
+ * the settling time.
  */
 import { routeOf, VERSION_SEGMENT } from 'payment-processor-sandbox/operations';
 import type { CallHooks, HttpClient, HttpRequest } from '../../src/api/client.ts';
@@ -15,27 +15,27 @@ import { ServiceState } from './service-state.ts';
 import type { Disturber } from './simulated-network.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
-/** The trouble that one call meets. */
+/** The trouble of one call. */
 export type CallTrouble =
   | { kind: 'none' }
   | { kind: 'slow'; thereMs: number }
   | { kind: 'never-sent' }
   | { kind: 'lost-before' }
   | { kind: 'lost-after' }
-  /** The connection is lost; the effect comes earlier or later. After sending, both. */
+  /** The connection is lost after `lostMs`; the effect is delayed by `byMs`, and may come before or after the loss. */
   | { kind: 'late'; lostMs: number; byMs: number }
   | { kind: 'status'; httpStatus: number; takesEffect: boolean; retryAfterSeconds?: number };
 
 /** A process, as the service's books of calls know it. */
 export interface Caller extends Owner {
-  /** Calls that are about to be sent. */
+  /** How many calls are about to be sent. */
   dialling: number;
   processId: () => string;
 }
 
 export interface Sending {
   readonly key: string;
-  /** As the ledger names it. */
+  /** The process id in the ledger. */
   readonly processId: string;
   readonly atMs: number;
 }
@@ -47,9 +47,9 @@ export interface ServiceOptions {
   readonly honourKeys: readonly CommandType[];
   readonly troubleOf: (draws: Draws, isPage: boolean, caller: Caller) => CallTrouble;
   readonly pageDelayMs: (draws: Draws) => number;
-  /** Whether a list of transactions leaves this one out. */
+  /** Whether a list of transactions omits this one. */
   readonly isLeftOut: (draws: Draws) => boolean;
-  /** Calls that need a connection of their own. */
+  /** The share of calls that need a new connection. */
   readonly dialShare: number;
   /** A call of the command was sent, and no answer will come. */
   readonly onLost: (key: string) => void;
@@ -66,13 +66,13 @@ export class SimulatedService {
   readonly state: ServiceState;
   /** Keys with a call that got no complete answer. */
   readonly unclearKeys = new Set<string>();
-  /** Calls that were sent, by whom, in order. */
+  /** The calls that were sent, and by which process, in order. */
   readonly sendings: Sending[] = [];
-  /** Calls that were sent while an earlier one of their key was on its way, although a repetition could do harm. */
+  /** Calls that could do harm, because they were sent while an earlier one with the same key was in flight. */
   readonly overlaps: string[] = [];
   calls = 0;
   readonly #options: ServiceOptions;
-  /** Calls that have been sent and have not arrived, by key. */
+  /** How many calls are in flight, by key. */
   readonly #onTheirWay = new Map<string, number>();
 
   constructor(options: ServiceOptions) {
@@ -96,7 +96,7 @@ export class SimulatedService {
       const callNumber = this.calls;
       const deadlineMs = time.nowMs + timeoutMs;
       const call = new PendingCall(timeoutMs, hooks, (answer) => {
-        // A page of a proxy tells nothing of the call.
+        // A proxy's page says nothing about the call.
         const isClear = answer.kind === 'response' && answer.httpStatus < 500 && !isPageOfProxy;
         if (key !== null && isClear) this.unclearKeys.delete(`${key} ${callNumber}`);
         resolve(answer);
@@ -123,7 +123,7 @@ export class SimulatedService {
         }
         call.sent();
         log(`${owner.name} calls ${request.path.split('?')[0] ?? ''} ${key ?? ''} ${trouble.kind}`);
-        // Of a call that was sent by a process that just woke, the deadline may be over already.
+        // If a process that just woke sends a call, the deadline may already be over.
         const lateMsMax = Math.max(0, deadlineMs - time.nowMs) + LATE_MS_MAX;
         const drawnMs = trouble.kind === 'late' ? trouble.byMs : trouble.kind === 'slow' ? trouble.thereMs : 0;
         const lateMs = Math.min(drawnMs, lateMsMax);
@@ -151,7 +151,7 @@ export class SimulatedService {
     else this.#onTheirWay.delete(key);
   }
 
-  /** Its key is not honoured, and a second effect is not the same as one. */
+  /** Whether a second call does harm: the service does not honour its key, and repeats the effect. */
   #isHarmful({ method, path }: HttpRequest): boolean {
     const route = routeOf(method, `/${VERSION_SEGMENT}${path}`);
     if (route.kind !== 'operation') return false;
@@ -177,7 +177,7 @@ export class SimulatedService {
       case 'status': {
         const { httpStatus, retryAfterSeconds = RETRY_AFTER_SECONDS, takesEffect } = trouble;
         if (takesEffect) this.state.performed(request, sentMs);
-        // A page of a proxy says nothing of the service.
+        // A proxy's page has no error code of the service.
         const code = PROXYS.includes(httpStatus) ? {} : { code: 'TROUBLE' };
         const body = JSON.stringify({ status: httpStatus, ...code, message: 'of the simulation' });
         const retryAfter = httpStatus === 429 ? String(retryAfterSeconds) : null;
@@ -198,7 +198,7 @@ export class SimulatedService {
     return { ...answer, body: stringifyLossless({ ...page, data }) };
   }
 
-  /** Keys of commands, whatever their calls were named. */
+  /** The keys of the commands whose calls are unclear. */
   unclearCommandKeys(): Set<string> {
     const keys = [...this.unclearKeys].map((named) => named.slice(0, named.lastIndexOf(' ')));
     return new Set(keys.map(commandKeyOf));

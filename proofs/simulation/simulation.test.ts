@@ -1,13 +1,13 @@
-/** What histories promise: all promises held in a number of them, and the same again for the same seed. */
+/** What histories promise: several keep all promises, and the same seed gives the same history. */
 import { expect, test } from 'vitest';
 import { directChecks } from './direct-checks.ts';
 import { runHistory } from './history.ts';
 import { MUTATIONS, placesOf } from './mutations.ts';
 
-/** CI runs a thousand, and takes each protection out: `.ci/run`. */
+/** CI runs a thousand, and removes each protection in turn: `.ci/run`. */
 const HISTORIES = 3;
 const EVERY = { kind: 'drawn', without: [] } as const;
-/** Of a machine that is busy otherwise. */
+/** For a machine that is busy with other work. */
 const TEST_MS_MAX = 240_000;
 
 test(

@@ -1,8 +1,8 @@
-/** The local stores held against the ledger: what one says that it has read is in it as the ledger has it. */
+/** Compares local stores with the ledger: a store must agree with every record that it says it has read. */
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { MemoryIndex } from './memory-index.ts';
 
-/** @param ledger by offset in each lane; of a key that is written again later, stores that have not read that yet are not judged */
+/** @param ledger by offset in each lane; only the last record of a key is compared, with stores that have read it */
 export function judgeStores(stores: readonly MemoryIndex[], ledger: readonly TopicRecord[]): string[] {
   const last = new Map<string, TopicRecord>();
   for (const record of ledger) last.set(`${record.partition} ${record.key?.toString()}`, record);

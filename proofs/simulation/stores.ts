@@ -1,4 +1,4 @@
-/** The local stores of the processes: kept, lost, or come back as they were long before. */
+/** The local stores of the processes: kept, lost, or replaced by an old copy. */
 import type { Draws } from './draws.ts';
 import { MemoryIndex } from './memory-index.ts';
 import type { Scenario } from './scenario.ts';
@@ -10,10 +10,10 @@ export interface StoresOptions {
   readonly draws: Draws;
 }
 
-/** A disk outlives its process, as a rule. */
+/** The share of restarts without the disk; usually a disk outlives its process. */
 const LOST_SHARE = 0.3;
 const OLD_SHARE = 0.5;
-/** Between copies of stores that may come back later. */
+/** The longest time between copies that may return later. */
 const COPIED_MS_MAX = 8_000;
 
 export class Stores {
@@ -28,7 +28,7 @@ export class Stores {
     this.#kept = Array.from({ length: processCount }, () => new MemoryIndex(laneCount));
   }
 
-  /** Copies one now and then. */
+  /** Copies a store now and then. */
   copyWhile(isTroubled: () => boolean): void {
     const { draws, time } = this.#options;
     time.after(draws.between(1, COPIED_MS_MAX), null, () => {
@@ -37,7 +37,7 @@ export class Stores {
     });
   }
 
-  /** From now on all stores are of long ago, as far as there are such. */
+  /** From now on, every process gets an old copy, if there are any. */
   useOldOnly(): void {
     this.#isOldOnly = true;
   }
@@ -46,7 +46,7 @@ export class Stores {
     for (const slot of this.#kept.keys()) this.#kept[slot] = new MemoryIndex(this.#options.scenario.laneCount);
   }
 
-  /** By slot. */
+  /** The stores by slot. */
   all(): readonly MemoryIndex[] {
     return this.#kept;
   }

@@ -1,4 +1,4 @@
-/** Items by due time, for virtual clocks: earliest first, those of one instant in the order put in. A binary heap. */
+/** Items by due time, for virtual clocks: earliest first, ties in the order of insertion. A binary heap. */
 interface Placed<Item> {
   readonly atMs: number;
   readonly sequence: number;

@@ -1,6 +1,6 @@
 /**
- * Invariant I1 where a topic loses its last records to a leader that was not in sync, and has grown beyond them again before anybody
- * looks: what was published meanwhile must not be taken for redeliveries.
+ * Invariant I1 when a leader that was not in sync loses a topic's last records, and the topic grows past them again before
+ * the processor checks: the newly published messages must not count as redeliveries.
  */
 import { expect, test } from 'vitest';
 import { transferInOf } from '../../test/support/commands.ts';
@@ -8,9 +8,9 @@ import { eventually } from '../../test/support/watch.ts';
 import type { VirtualProcessor } from './virtual-processor.ts';
 import { VirtualStack } from './virtual-stack.ts';
 
-/** A look, what it waits out, and the end of the lane. */
+/** Time for a check, its waiting time and the end of the lane. */
 const STOPPED_MS_MAX = 60_000;
-/** Of one lane, which begins with as many commands. */
+/** How many commands the lane begins with. */
 const COMMANDS = 20;
 const LOST = 5;
 
@@ -29,7 +29,7 @@ async function answered(stack: VirtualStack): Promise<VirtualProcessor> {
   return processor;
 }
 
-/** @param lost of the last records, those that the new leader lacks */
+/** @param lost how many of the last records the new leader lacks */
 function moveLeader(stack: VirtualStack, lost: number): void {
   const log = stack.broker.log(stack.topics.commands['transfer-in'], 0);
   log.newLeader(log.nextOffset() - lost);

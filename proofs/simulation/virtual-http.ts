@@ -1,6 +1,6 @@
 /**
- * HTTP in virtual time: what a processor's client sends comes, after a while, to a listener of node:http as a server would
- * call it, and the answer goes back. So the sandbox itself answers, with its faults and control endpoints.
+ * HTTP in virtual time: after a delay, a client's request reaches a node:http listener as if from a server, and the answer
+ * goes back. So the real sandbox answers, with its faults and control endpoints.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -36,7 +36,7 @@ export class VirtualHttp {
     return origin;
   }
 
-  /** At once, as a test asks beside the processors. */
+  /** An exchange without delay, for requests of the test itself. */
   exchange({ body, headers, method, url }: Exchange): Promise<{ status: number; text: string }> {
     return new Promise((resolve, reject) => {
       const { origin, pathname, search } = new URL(url);
@@ -100,7 +100,7 @@ export class VirtualHttp {
   }
 }
 
-/** As much of an answer that is written as the sandbox and tests use. */
+/** As much of a ServerResponse as the sandbox and tests use. */
 class VirtualResponse {
   headersSent = false;
   readonly socket = { destroy: () => this.#cut() };

@@ -1,9 +1,9 @@
 /**
- * A processor of a virtual stack, as tests see the process of a real one.
+ * A processor of a virtual stack, with the interface of a real stack's process.
  *
  *   started -> ready (every lane that the group gave it is open) -> stopped in order, killed, or ended by itself
  *
- * Whoever waits for it waits by virtual time of the test's own: what a process schedules goes with it.
+ * Waiting uses timers of the test, not of the process: a process's timers die with it.
  */
 import type { LogLine, ProcessEnd } from '../../test/support/processor.ts';
 import { eventually } from '../../test/support/watch.ts';
@@ -20,7 +20,7 @@ export class VirtualProcessor {
   readonly #end: (end: ProcessEnd) => void;
   #isEnded = false;
 
-  /** @param make makes the process, which tells the callbacks what it logs and how it ends by itself */
+  /** @param make makes the process, which reports log lines and an exit of its own to the callbacks */
   constructor(
     time: VirtualTime,
     make: (told: { onLine: (level: string, fields: LogLine) => void; onFatal: () => void }) => SimulatedProcess,
@@ -31,7 +31,7 @@ export class VirtualProcessor {
     this.#end = (end) => {
       this.#isEnded = true;
       this.#process.isAlive = false;
-      // Outside of its own step, so that the test goes on by its own time.
+      // Outside the process's step, so that the test's next timers belong to the test.
       time.after(0, null, () => resolve(end));
     };
     this.#process = make({
@@ -44,7 +44,7 @@ export class VirtualProcessor {
     return this.#lines;
   }
 
-  /** In the order of their numbers. */
+  /** Sorted by number. */
   openedLanes(): number[] {
     const opened = this.#lines.flatMap(({ event, lane }) =>
       event === 'lane-open' && lane !== undefined ? [lane] : [],
@@ -70,7 +70,7 @@ export class VirtualProcessor {
     return this.#process.readiness() ?? { ready: false, reasons: [] };
   }
 
-  /** A line of this event, from the start on. */
+  /** Waits for a log line with this event; earlier lines count. */
   async logged(event: string): Promise<LogLine> {
     const find = async (): Promise<LogLine | undefined> => this.#lines.find((line) => line.event === event);
     const found = await eventually(find, (line) => line !== undefined, `the processor to log ${event}`);

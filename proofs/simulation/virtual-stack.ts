@@ -1,6 +1,6 @@
 /**
- * What a test needs around processors (test/support/stack.ts), in virtual time: the real lanes, API and sandbox, over
- * simulated brokers. A minute passes in milliseconds, and busy machines change nothing.
+ * The stack of test/support/stack.ts in virtual time: the real lanes, API and sandbox, over simulated brokers. A minute
+ * passes in milliseconds, and a busy machine changes nothing.
  */
 import { createSandboxServer } from 'payment-processor-sandbox/server';
 import { VERSION_SEGMENT } from 'payment-processor-sandbox/operations';
@@ -45,10 +45,10 @@ import { VirtualHttp } from './virtual-http.ts';
 import { VirtualProcessor } from './virtual-processor.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-/** Of a test, which may let days pass. */
+/** For one test, in which days may pass. */
 const EVENTS_MAX = 5_000_000;
 const TEST_MS_MAX = 30 * 86_400_000;
-/** Later than anything that a test brings along, such as the ledger of a release. */
+/** Later than all data that tests include, such as the ledger of a release. */
 const START_MS = Date.parse('2036-01-01T00:00:00Z');
 const LOOK_MS = 10;
 const TOPIC_GONE_MS = 200;
@@ -63,7 +63,7 @@ interface Published {
   readonly commandId?: string;
 }
 
-/** A local store, and the process that has it. */
+/** A local store, and the process that holds it. */
 interface Store {
   readonly index: MemoryIndex;
   holder: VirtualProcessor | null;
@@ -212,14 +212,14 @@ export class VirtualStack {
       this.#append(this.topics.operatorHolds, { key: null, value: JSON.stringify(order), partition: lane });
   }
 
-  /** Another service than the sandbox; for API_BASE_URL. */
+  /** Starts a service that replaces the sandbox; use it as API_BASE_URL. */
   async hostileService(answer: HostileAnswer): Promise<HostileService> {
     const { listener, ...shown } = hostileListener(answer);
     const origin = this.#http.serve(listener);
     return { ...shown, baseUrl: `${origin}/${VERSION_SEGMENT}`, close: async () => undefined };
   }
 
-  /** Every record of the ledger that is committed and was not compacted. */
+  /** Every committed record of the ledger that compaction has not removed. */
   async readLedger(): Promise<TopicRecord[]> {
     const { ledger } = this.topics;
     return this.broker.logs(ledger).flatMap((log, partition) =>
@@ -230,7 +230,7 @@ export class VirtualStack {
     );
   }
 
-  /** Deletes a topic and makes it again, as an operator would who repairs something. */
+  /** Deletes and recreates a topic, as an operator might to repair something. */
   async makeTopicAgain(topic: string): Promise<void> {
     const config = this.broker.config(topic);
     this.broker.deleteTopic(topic);
@@ -239,7 +239,7 @@ export class VirtualStack {
     for (let lane = 0; lane < this.#laneCount; lane += 1) this.#looked.delete(`${topic}/${lane}`);
   }
 
-  /** As far as brokers act upon it. */
+  /** Applies the settings that simulated brokers support. */
   async configureTopics(
     changes: Readonly<Record<string, string>>,
     isMeant: (definition: TopicDefinition) => boolean,
@@ -250,7 +250,7 @@ export class VirtualStack {
       this.broker.configure(definition.topic, { deleteRetentionMs: Number(deleteRetentionMs) });
   }
 
-  /** Deletes a key of lane 0 from the ledger, and compacts that until its tombstone is gone as well. */
+  /** Deletes a key of lane 0 from the ledger, and compacts until its tombstone is gone too. */
   async forgetInLedger(key: string): Promise<void> {
     const { ledger } = this.topics;
     this.broker.configure(ledger, { deleteRetentionMs: 100 });
@@ -278,7 +278,7 @@ export class VirtualStack {
     return read.config;
   }
 
-  /** As processes lock folders below STATE_DIR: the first that nobody has. */
+  /** The first store that no process holds, as real processes lock folders below STATE_DIR. */
   #freeStore(folder: string): Store {
     const stores = this.#stores.get(folder) ?? [];
     this.#stores.set(folder, stores);

@@ -1,11 +1,11 @@
 /**
- * Virtual time of a simulation: one queue of events, each run when everything before it has come to rest. The globals that
- * the code under test takes time and ids from are replaced while a history runs, so that a seed decides everything.
+ * Virtual time of a simulation: one queue of events; each runs after the previous one and its microtasks are done. While a
+ * history runs, the globals for time and ids are replaced, so that a seed decides everything.
  *
  *   scheduled -> due -> run (as the step of its owner) -> all microtasks that follow -> the next event
  *
- * A step belongs to one owner, a simulated process or the surroundings (null): what it schedules is its owner's. Events of
- * an owner that was killed are dropped, those of a frozen one wait for it.
+ * A step belongs to one owner, a simulated process or the environment (null), and so do the events that it schedules. Events
+ * of a killed owner are dropped; those of a frozen one wait for it.
  */
 import crypto, { type UUID } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
@@ -21,7 +21,7 @@ export interface Owner {
   isFrozen: boolean;
   /** Events that came due while frozen, in order. */
   readonly held: (() => void)[];
-  /** Of its wall clock against true time. */
+  /** How far its wall clock is ahead of true time. */
   clockAheadMs: number;
 }
 
@@ -31,20 +31,20 @@ interface Event {
   run: (() => void) | null;
 }
 
-/** Of a history. */
+/** The limit of a history. */
 const EVENTS_MAX = 500_000;
 const START_MS = Date.parse('2026-01-01T00:00:00Z');
 const realSetImmediate = globalThis.setImmediate;
 
 export class VirtualTime {
   nowMs = START_MS;
-  /** Whose step runs. */
+  /** The owner of the current step. */
   current: Owner | null = null;
   events = 0;
   readonly #queue = new TimeQueue<Event>();
   readonly #eventsMax: number;
 
-  /** @param eventsMax what schedules more goes round in circles */
+  /** @param eventsMax more events than this mean an endless loop */
   constructor(eventsMax = EVENTS_MAX) {
     this.#eventsMax = eventsMax;
   }
@@ -55,7 +55,7 @@ export class VirtualTime {
     return { cancel: () => void (event.run = null) };
   }
 
-  /** Lets time pass until the condition holds after some event, or the instant is reached. @returns whether it held */
+  /** Lets time pass until the condition holds after an event, or until the instant. @returns whether it held */
   async runUntil(isOver: () => boolean, untilMs: number): Promise<boolean> {
     for (;;) {
       await new Promise((resolve) => realSetImmediate(resolve));
@@ -74,7 +74,7 @@ export class VirtualTime {
     }
   }
 
-  /** The next event that anything comes of; what came due for a frozen owner is put by. */
+  /** The next event to run; skips cancelled ones, and keeps a frozen owner's events for later. */
   #next(untilMs: number): { atMs: number; owner: Owner | null; run: () => void } | null {
     for (;;) {
       const due = this.#queue.take(untilMs);
@@ -95,7 +95,7 @@ export class VirtualTime {
     return { nowMs: () => Math.floor(this.nowMs + owner.clockAheadMs), monotonicMs: () => this.nowMs };
   }
 
-  /** Replaces the globals. @returns what puts them back */
+  /** Replaces the globals. @returns a function that restores them */
   install(draws: Draws): () => void {
     const real = pick(globalThis);
     const { now } = Date;
@@ -132,7 +132,7 @@ export class VirtualTime {
   }
 }
 
-/** What setTimeout gives while time is virtual. */
+/** The return value of setTimeout while time is virtual. */
 class VirtualTimer {
   readonly #time: VirtualTime;
   readonly #owner: Owner | null;

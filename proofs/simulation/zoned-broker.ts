@@ -1,8 +1,9 @@
 /**
- * Brokers in three zones of which one can be lost at once: until new leaders are elected, its partitions take and show
- * nothing, and transactional ids that are coordinated there neither begin nor end anything.
+ * Brokers in three zones, one of which can be lost at once. Until new leaders are elected, its partitions accept and return
+ * nothing, and transactional ids coordinated there neither begin nor end transactions.
  *
- * None of the delays that histories have in plenty: marks of transactions are written at once. The group's coordinator is elsewhere: members that live are not counted out.
+ * Unlike in histories, transaction markers are not late. The group's coordinator is never lost, so it counts out no live
+ * member.
  */
 import { brokerError } from './broker-error.ts';
 import { NODES } from './coordinators.ts';
@@ -10,7 +11,7 @@ import { SimulatedBroker, type BatchPlace, type ProducedBatch } from './simulate
 import type { Draws } from './draws.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-/** Each has a coordinator. */
+/** Each zone has a coordinator. */
 export const ZONES = NODES;
 
 export class ZonedBroker extends SimulatedBroker {
