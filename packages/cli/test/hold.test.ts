@@ -39,7 +39,6 @@ test('what cannot be held is refused, and a hold that nobody confirms says so', 
   );
   expect((await runCli(environment(), 'holds')).stdout).toMatch(/nobody runs {2}\(not released: transfer-in\)/);
 });
-});
 
 test('a hold that another order took back in one lane is not confirmed there while others are waited for', async () => {
   const { kafka, topics } = stack();
