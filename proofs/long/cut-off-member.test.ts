@@ -42,7 +42,7 @@ async function coordinator(groupId: string): Promise<number> {
     admin.fetchTopicMetadata({ topics: ['__consumer_offsets'] }),
   );
   const partitions = topics[0]?.partitions ?? [];
-  const hash = [...groupId].reduce((sum, letter) => (Math.imul(31, sum) + letter.charCodeAt(0)) | 0, 0);
+  const hash = Buffer.from(groupId).reduce((sum, byte) => (Math.imul(31, sum) + byte) | 0, 0);
   const partition = (hash & 0x7fffffff) % partitions.length;
   return (partitions.find(({ partitionId }) => partitionId === partition)?.leader ?? 0) - 1;
 }
