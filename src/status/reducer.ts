@@ -112,7 +112,7 @@ function orderOf(state: TransactionState, observation: Observation, writtenMs: n
   const updatedMs = instantOf(observation.transaction?.updatedAt ?? null);
   const knownMs = instantOf(state.updatedAt);
   if (updatedMs !== null && knownMs !== null) {
-    if (isOpenAgain(state, observation) && updatedMs < knownMs + CLOCK_DIFFERENCE_MS_MAX) return 'stale';
+    if (updatedMs === knownMs && isOpenAgain(state, observation)) return 'stale';
     if (updatedMs !== knownMs) return updatedMs > knownMs || isLastingEnd(state, observation) ? 'newer' : 'stale';
   }
   // Else all news would be stale until the time that a wrong clock showed. A request made after the order was first unclear is newer.

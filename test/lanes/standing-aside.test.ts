@@ -251,9 +251,9 @@ describe('a member that a broker does not answer', () => {
   test('counts at most a session of a standstill, or of the time without the group', async () => {
     await served();
     unanswered = SILENCE;
-    await newsWithinMs(10_000);
+    await newsWithinMs(7_000);
     await vi.advanceTimersByTimeAsync(5 * MINUTE_MS);
-    expect(await newsWithinMs(10_000)).toBeNull();
+    expect(await newsWithinMs(7_000)).toBeNull();
     expect(joins([0, 1])).toBe(false);
   });
 

@@ -84,8 +84,8 @@ describe('which observation is newer', () => {
     expect(fold(pending, lasting, pending, other).transaction).toEqual(['PENDING', 'COMPLETED']);
     expect(fold(pending, { ...lasting, status: 'SENT' }).transaction).toEqual(['PENDING']);
     const oldView = (updatedMs: number): Seen => ({ ...pending, updatedMs, began: 170_000, ended: 170_100 });
-    expect(fold(pending, lasting, oldView(1_788)).transaction).toEqual(['PENDING', 'COMPLETED']);
-    expect(fold(pending, lasting, oldView(1_789)).transaction).toEqual(['PENDING', 'COMPLETED', 'PENDING']);
+    expect(fold(pending, lasting, oldView(789)).transaction).toEqual(['PENDING', 'COMPLETED']);
+    expect(fold(pending, lasting, oldView(790)).transaction).toEqual(['PENDING', 'COMPLETED', 'PENDING']);
   });
 
   test.each([null, 50])(
