@@ -1,8 +1,8 @@
-/** Reads a stream's topic up to the end that it had at the start. */
+/** Reads a stream's topic up to the end that it had at the start, records of open transactions included. */
 import type { PaymentEvent, Stream } from './events.ts';
 import { onlyOutages } from './notices.ts';
 import type { PublisherSettings } from './settings.ts';
-import { subscribe, type ConnectionOptions } from './subscription.ts';
+import { subscribeUntilWritten, type ConnectionOptions } from './subscription.ts';
 
 export interface Lane {
   stream: Stream;
@@ -21,12 +21,11 @@ export type LaneReader = (lane: Lane, onEvent: (event: PaymentEvent) => void, si
 
 export function laneReader(settings: PublisherSettings, options: ConnectionOptions): LaneReader {
   return async ({ key, sinceMs, stream }, onEvent, signal) => {
-    const subscription = await subscribe(settings, {
+    const subscription = await subscribeUntilWritten(settings, {
       ...options,
       ...onlyOutages(options),
       streams: [stream],
       start: sinceMs === null ? { from: 'beginning' } : { from: 'time', ms: sinceMs },
-      untilEnd: true,
       onEvent,
       ...(key === null ? {} : { key }),
     });

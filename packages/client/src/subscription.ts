@@ -91,7 +91,22 @@ export async function subscribe(settings: PublisherSettings, options: Subscripti
   });
 }
 
-async function open(settings: PublisherSettings, options: SubscriptionOptions): Promise<Subscription> {
+/** The same, to the end of all that is written, so that an open transaction hides nothing from conclusions. */
+export async function subscribeUntilWritten(
+  settings: PublisherSettings,
+  options: Omit<SubscriptionOptions, 'untilEnd'>,
+): Promise<Subscription> {
+  return withClientErrors(async () => {
+    checkOptions(options);
+    return open(settings, options, 'written');
+  });
+}
+
+async function open(
+  settings: PublisherSettings,
+  options: SubscriptionOptions,
+  untilEnd: boolean | 'written' = options.untilEnd ?? false,
+): Promise<Subscription> {
   const limits = limitsOf(options);
   const names = topicNames(settings.TOPIC_PREFIX);
   const { decode, nameOf } = sourceOf(settings, names, options.format ?? 'avro');
@@ -104,7 +119,7 @@ async function open(settings: PublisherSettings, options: SubscriptionOptions): 
   const reader = await openTopicReader(kafka, {
     topics: [...streams.keys()],
     start: options.start,
-    untilEnd: options.untilEnd ?? false,
+    untilEnd,
     groupPrefix: `${settings.TOPIC_PREFIX}-subscriber`,
     limits,
     concurrency: options.concurrency ?? 1,

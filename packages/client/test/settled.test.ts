@@ -1,9 +1,12 @@
 /** A payment of a real processor, followed from its command to its end by the command's key alone. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PaymentClient, type Settlement } from '../src/index.ts';
+import { laneOf } from 'payment-processor-contract/keys';
 import { runCli } from '../../cli/test/run-cli.ts';
+import { LANES } from '../../../test/support/stack-options.ts';
 import { createQuoteOf, transferInOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
+import { openTransaction } from './fixtures.ts';
 
 const stack = useStack({
   name: 'settled',
@@ -46,7 +49,7 @@ describe('a payment', () => {
     expect(await client.awaitSettled(answer.result, WAIT)).toMatchObject(settled);
     expect(await early).toMatchObject(settled);
     expect(await takenUp(key, 30_000)).toMatchObject(settled);
-    expect(await shown(key)).toEqual({ kind: 'settled', status: 'COMPLETED', transactionId });
+    expect(await shown(key)).toEqual({ kind: 'settled', status: 'COMPLETED', transactionId, earlierOutcome: null });
   });
 
   test('that is made by two commands is followed by the key of its execution', async () => {
@@ -64,6 +67,12 @@ describe('a payment', () => {
     await client.request('transfer-in', key, transferInOf(key), WAIT);
     expect(await takenUp(key, 30_000)).toMatchObject({ kind: 'not-accepted', result: { outcome: 'REFUSED' } });
     expect(await shown(key)).toMatchObject({ kind: 'not-accepted' });
+    // A later revision may lie behind an open transaction.
+    const end = await openTransaction(stack().kafka, stack().topics.results, laneOf(key, LANES));
+    expect(await takenUp(key, 5_000)).toMatchObject({ kind: 'nothing-known', endedBy: 'timeout' });
+    expect(await client.readResult(key, { timeoutMs: 2_000 })).toMatchObject({ kind: 'not-read' });
+    await end();
+    expect(await takenUp(key, 30_000)).toMatchObject({ kind: 'not-accepted' });
     await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'lost' });
     await client.request('transfer-in', 'lost', transferInOf('lost'), WAIT);
     expect(await takenUp('lost', 5_000)).toMatchObject({ kind: 'unknown', endedBy: 'timeout' });

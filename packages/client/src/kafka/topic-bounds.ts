@@ -1,7 +1,11 @@
 /** The partitions of a reader's topics, and their bounds. */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
-import { partitionOffsets, type PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import {
+  partitionOffsets,
+  writtenOffsets,
+  type PartitionOffsets,
+} from 'payment-processor-contract/kafka/partition-offsets';
 import { laneOf } from 'payment-processor-contract/keys';
 import { missingTopicsRemedy } from 'payment-processor-contract/topics';
 
@@ -20,12 +24,14 @@ export class TopicsMissingError extends Error {
 
 /**
  * @param sinceMs ignores earlier records; null: counts all
+ * @param isOpenCounted ends after the last record written, though its transaction may be open
  * @throws the client's error when no broker answers; TopicsMissingError
  */
 export async function readBounds(
   kafka: Kafka,
   topics: readonly string[],
   sinceMs: number | null = null,
+  isOpenCounted = false,
 ): Promise<Bounds[]> {
   return withAdmin(kafka, async (admin) => {
     const listed = new Set(await admin.listTopics());
@@ -35,8 +41,9 @@ export async function readBounds(
     for (const topic of topics) {
       const first = sinceMs === null ? [] : await admin.fetchTopicOffsetsByTimestamp(topic, sinceMs);
       const lows = new Map(first.map(({ offset, partition }) => [partition, BigInt(offset)]));
+      const written = isOpenCounted ? await writtenOffsets(admin, topic) : new Map<number, bigint>();
       for (const [partition, { high, low }] of await partitionOffsets(admin, topic)) {
-        bounds.push({ topic, partition, low: lows.get(partition) ?? low, high });
+        bounds.push({ topic, partition, low: lows.get(partition) ?? low, high: written.get(partition) ?? high });
       }
     }
     return bounds;

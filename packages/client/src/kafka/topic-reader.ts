@@ -41,8 +41,11 @@ export type ReaderStart =
 export interface TopicReaderOptions {
   topics: readonly string[];
   start: ReaderStart;
-  /** True: the reader ends after the records that existed when it was opened. */
-  untilEnd: boolean;
+  /**
+   * True: the reader ends after the records that readers could get when it was opened. `written`: after all that were written; it
+   * waits for transactions that were open.
+   */
+  untilEnd: boolean | 'written';
   /** Reads only this lane of each topic. Not with a group. */
   lane?: number;
   /** Reads at most this many offsets before each partition's end; not with a group. */
@@ -120,7 +123,8 @@ export async function openTopicReader(kafka: Kafka, options: TopicReaderOptions)
   registerCompressionCodecs();
   const { start, topics } = options;
   const sinceMs = start.from === 'time' ? start.ms : null;
-  const bounds = start.from === 'ends' ? start.bounds : await readBounds(kafka, topics, sinceMs);
+  const isOpenCounted = options.untilEnd === 'written';
+  const bounds = start.from === 'ends' ? start.bounds : await readBounds(kafka, topics, sinceMs, isOpenCounted);
   const reader = new RunningReader(kafka, options, bounds);
   await reader.open();
   return reader;
@@ -192,7 +196,7 @@ class RunningReader implements TopicReader {
 
   async open(): Promise<void> {
     const { topics, untilEnd } = this.#options;
-    if (untilEnd && this.#unread.size === 0) {
+    if (untilEnd !== false && this.#unread.size === 0) {
       void this.close();
       return;
     }
@@ -209,12 +213,12 @@ class RunningReader implements TopicReader {
     });
     consumer.on(consumer.events.FETCH, () => {
       this.#failingSinceMs = null;
-      if (untilEnd) void this.#passDeleted();
+      if (untilEnd !== false) void this.#passDeleted();
     });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       const nowMs = performance.now();
       this.#failingSinceMs ??= nowMs;
-      const isOutage = untilEnd && nowMs - this.#failingSinceMs >= OUTAGE_MS_MAX;
+      const isOutage = untilEnd !== false && nowMs - this.#failingSinceMs >= OUTAGE_MS_MAX;
       // kafkajs would retry even after a refusal, but here a caller waits for the error.
       if (!payload.restart || isOutage || kafkaRefusal(payload.error) !== null) this.#fail(payload.error);
     });
@@ -335,7 +339,7 @@ class RunningReader implements TopicReader {
     const end = this.#unread.get(name);
     if (end === undefined || offset < end) return;
     this.#unread.delete(name);
-    if (this.#options.untilEnd && this.#unread.size === 0) void this.close();
+    if (this.#options.untilEnd !== false && this.#unread.size === 0) void this.close();
   }
 
   /** Where the rest of a partition is deleted, kafkajs waits at its end and no record or event comes. */
