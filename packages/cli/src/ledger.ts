@@ -7,7 +7,7 @@ import { lanesInWords } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { Entry, Phase } from '../../../src/ledger/entry.ts';
 import { decodeEntry } from '../../../src/ledger/entry-record.ts';
-import { ENTRY_PREFIX, OWNER_KEY } from '../../../src/ledger/ledger-records.ts';
+import { decodePosition, ENTRY_PREFIX, OWNER_KEY, POSITION_KEY } from '../../../src/ledger/ledger-records.ts';
 import { learnSchema, LedgerFormatError, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
 import { OPERATIONS, type SubjectIds } from '../../../src/ledger/operations.ts';
 import { cliKafka, type CliSettings } from './context.ts';
@@ -31,18 +31,21 @@ export function entryKeyOf({ key, value }: Pick<TopicRecord, 'key' | 'value'>): 
 }
 
 /** @throws CliFailure for a record of another release */
-function entryIn({ offset, value }: TopicRecord): Entry | null {
+function decodedBy<Value>(decode: (value: Buffer) => Value, { offset, value }: TopicRecord): Value | null {
   try {
-    return value === null ? null : decodeEntry(value);
+    return value === null ? null : decode(value);
   } catch (error) {
     if (!(error instanceof LedgerFormatError)) throw error;
     throw new CliFailure('failed', `${error.message} (offset ${offset}): use the tool of the processor's release`);
   }
 }
 
+const entryIn = (record: TopicRecord): Entry | null => decodedBy(decodeEntry, record);
+
 /**
  * Reads the key's whole lane, except for compacted records.
  * @param onEntry called for each record of the key, oldest first
+ * @param onPosition called with the offsets, by topic, before which the lane has admitted everything; the last call counts
  * @returns sentences about records that an open transaction hides
  * @throws CliFailure for a record of another release
  */
@@ -50,6 +53,7 @@ export async function readEntryRecords(
   settings: CliSettings,
   key: string,
   onEntry: (record: EntryRecord) => void,
+  onPosition: (next: Readonly<Record<string, bigint>>) => void = () => undefined,
 ): Promise<readonly string[]> {
   return readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
@@ -57,6 +61,7 @@ export async function readEntryRecords(
     onRecord: (record) => {
       const { offset, partition: lane, timestampMs } = record;
       if (entryKeyOf(record) === key) onEntry({ lane, offset, timestampMs, entry: entryIn(record) });
+      if (record.key?.toString() === POSITION_KEY) onPosition(decodedBy(decodePosition, record)?.next ?? {});
     },
   });
 }

@@ -82,6 +82,11 @@ function consequencesOf(
       `it was ${reason}: unless the cause is fixed (a schema registered, a release changed), it will be again`,
     );
   }
+  if (isNewKey && entry === null) {
+    notes.push(
+      'ask its publisher first: the payment may have been requested again since, or made earlier by a command that the ledger has forgotten',
+    );
+  }
   if (entry === null) return [...notes, `the key ${target.key} is not known: the message is a command of its own`];
   const state = stateOf(entry);
   if (isNewKey) {

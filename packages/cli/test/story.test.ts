@@ -40,7 +40,7 @@ function story(outcome: Outcome, changes: readonly StatusEvent[], isCutShort = f
     outcome === 'ACCEPTED' ? ({ id: ID, status: 'PENDING', receivedAmount: null } as Transaction) : null;
   const result = resultOf('invoice', { outcome, transaction });
   const results = [{ ...at('results', 'invoice', 1n), value: result, problem: null }];
-  const rest = { messages: [], entries: [], decisions: [], letters: [], cuts: [] };
+  const rest = { messages: [], entries: [], admittedTo: {}, decisions: [], letters: [], cuts: [] };
   return { key: 'invoice', ...rest, results, changes, isCutShort };
 }
 
@@ -180,6 +180,72 @@ describe('the fields of the command', () => {
   test('are those of a copy, or as the ledger keeps them, once its message is gone', () => {
     expect(fieldsIn([message('another', 999n), message('fingerprint', 5n)])).toMatch(/"amount":5\b/);
     expect(fieldsIn([])).toMatch(/"amount":5\b/);
+  });
+});
+
+describe('a key that is used again after the ledger has forgotten it', () => {
+  const entry = { ...entryAt('transfer-in'), key: 'invoice' };
+  const { origin } = entry;
+  const message = (offset: bigint, fingerprint: string) => {
+    const place = { ...at(origin.topic, 'invoice', offset), commandType: 'transfer-in' as const, movedFrom: null };
+    return { ...place, valueBytes: 2, value: {}, problem: null, fingerprint };
+  };
+  const record = (offset: bigint, present: typeof entry | null) => ({
+    lane: 0,
+    offset,
+    timestampMs: 1,
+    entry: present,
+  });
+  const forgotten = { entries: [record(1n, entry), record(2n, null)], admittedTo: { [origin.topic]: 9n } };
+
+  test.each(['fingerprint', 'another'])(
+    'a message that waits is no copy and no conflict: it may pay again',
+    (content) => {
+      const told = {
+        ...story('ACCEPTED', []),
+        ...forgotten,
+        messages: [message(7n, 'fingerprint'), message(9n, content)],
+      };
+      const text = storyText(told, false).join('\n');
+      expect(text).toMatch(/transfer-in +waits: the ledger has forgotten the key, so this will be a new command/);
+      expect(paymentIn(told)).toMatch(/^nothing known of the message that waits/);
+      expect(storyDocument(told, false)).toMatchObject({ published: [{ role: 'command' }, { role: 'new-command' }] });
+    },
+  );
+
+  test('a copy that was answered before stays one', () => {
+    const told = {
+      ...story('ACCEPTED', []),
+      ...forgotten,
+      messages: [message(7n, 'fingerprint'), message(8n, 'fingerprint')],
+    };
+    expect(storyDocument(told, false)).toMatchObject({ published: [{ role: 'command' }, { role: 'copy' }] });
+    expect(storyDocument({ ...told, isCutShort: true }, false)).toMatchObject({
+      published: [{ role: 'command' }, { role: 'unread' }],
+    });
+  });
+
+  test('the message of the earlier command is no copy of the later one, whose result says nothing of it', () => {
+    const later = { ...entry, origin: { ...origin, offset: 9n } };
+    const told = story('EXPIRED', []);
+    const [result] = told.results;
+    if (result === undefined || result.value === null) throw new Error('no result');
+    const value = { ...result.value, outcome: 'ACCEPTED' as const, source: { ...result.value.source, offset: 99n } };
+    const again = {
+      ...told,
+      results: [
+        { ...result, value, problem: null },
+        { ...result, offset: 2n },
+      ],
+      entries: [record(1n, entry), record(2n, null), record(3n, later)],
+      messages: [message(7n, 'fingerprint'), message(9n, 'fingerprint')],
+    };
+    const text = storyText(again, false).join('\n');
+    expect(storyDocument(again, false)).toMatchObject({
+      payment: { earlierOutcome: 'ACCEPTED' },
+      published: [{ role: 'earlier' }, { role: 'command' }],
+    });
+    expect(text).toMatch(/^earlier +another command under this key, forgotten since: ACCEPTED$/m);
   });
 });
 

@@ -65,7 +65,8 @@ export function addResolveCommand(program: CliCommand): void {
   EXECUTED      the service executed it; UNKNOWN becomes ACCEPTED
   NOT_EXECUTED  the service did not execute it; UNKNOWN becomes EXPIRED
   RETRY         run it again; after UNKNOWN, INVALID, EXPIRED and FAILED. On UNKNOWN it proves nothing: the processor
-                settles the doubt first; if it cannot, the result is UNKNOWN again, without a call
+                settles the doubt first; if it cannot, the result is UNKNOWN again, without a call. On the others ask the
+                publisher first: if it has sent the payment under a new key, this pays it again
 
 For EXECUTED and NOT_EXECUTED it first looks the command's transaction up at the service, if API_BASE_URL, API_TOKEN_ID and
 API_CLIENT_SECRET are set. It does not publish NOT_EXECUTED if that transaction shows an execution.
@@ -96,6 +97,11 @@ Examples:
       requireRevision(entry, flags);
       judge(output, await verify(settings, flags, entry), flags.unverified);
       if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
+      if (flags.decision === 'RETRY' && current.outcome !== 'UNKNOWN') {
+        output.note(
+          `ask the publisher first: ${current.outcome} tells it to take a new key, and if it has, the RETRY pays a second time`,
+        );
+      }
       const decision: OperatorDecision = {
         decision: flags.decision,
         expectedRevision: flags.expectedRevision ?? current.revision,

@@ -53,6 +53,7 @@ export async function readStory(
   const notes: RedriveNote[] = [];
   const entries: EntryRecord[] = [];
   const cuts: string[] = [];
+  let admittedTo: Story['admittedTo'] = {};
   let leftOut = 0;
   const keep = <Item>(items: Item[], item: Item): void => {
     leftOut += keepSome(items, item, RECORDS_MAX);
@@ -86,7 +87,12 @@ export async function readStory(
     onCut: (cut) => void cuts.push(`${cut} (--newest)`),
     onRecord,
   });
-  const ofLedger = readEntryRecords(settings, key, (record) => keep(entries, record));
+  const ofLedger = readEntryRecords(
+    settings,
+    key,
+    (record) => keep(entries, record),
+    (next) => (admittedTo = next),
+  );
   const unread = await Promise.all([
     within(readForMs, 'the topics of commands, decisions, results and dead letters', ofTopics),
     within(readForMs, 'the ledger', ofLedger),
@@ -109,6 +115,7 @@ export async function readStory(
     key,
     messages,
     entries,
+    admittedTo,
     results,
     decisions,
     letters: letters.map((letter) => ({ letter, redriven: redrivenOf.get(letterName(letter)) ?? [] })),

@@ -7,6 +7,8 @@ import { phaseText } from '../ledger.ts';
 import { maskedText, maskedValue } from '../masking.ts';
 import {
   callsOf,
+  earlierOutcomeOf,
+  hasNewCommand,
   lastEntryOf,
   notKept,
   paymentOf,
@@ -28,6 +30,7 @@ export function storyText(story: Story, isUnmasked: boolean): string[] {
     heading('key', story.key),
     heading('state', `${story.isCutShort ? 'as far as it was read: ' : ''}${mask(stateText(story, entry))}`),
     heading('payment', paymentText(story)),
+    ...earlierLines(story),
     ...commandLines(story, isUnmasked, mask),
     ...(entry === null ? [] : limitLines(entry).map(mask)),
     heading('history', `messages: ${story.messages.length}, calls in the ledger: ${callsOf(story).length}`),
@@ -43,7 +46,7 @@ export function storyDocument(story: Story, isUnmasked: boolean): object {
   const entry = currentEntryOf(story);
   const { kind, status, transactionId } = { status: null, transactionId: null, ...paymentOf(story) };
   const document = {
-    payment: { kind, status, transactionId },
+    payment: { kind, status, transactionId, earlierOutcome: earlierOutcomeOf(story) },
     state: entry === null ? null : entry.phase.state,
     outcome: entry?.phase.state === 'DONE' ? entry.phase.outcome : null,
     published: messages.map((message) => {
@@ -73,6 +76,12 @@ function stateText({ entries, isCutShort, messages }: Story, entry: Entry | null
   return isMissing ? 'not in the ledger: not admitted yet (see `lag`), or forgotten' : 'not in the ledger';
 }
 
+/** A result says nothing of an earlier command of its key. */
+function earlierLines(story: Story): string[] {
+  const outcome = earlierOutcomeOf(story);
+  return outcome === null ? [] : [heading('earlier', `another command under this key, forgotten since: ${outcome}`)];
+}
+
 function paymentText(story: Story): string {
   const payment = paymentOf(story);
   switch (payment.kind) {
@@ -85,6 +94,8 @@ function paymentText(story: Story): string {
     case 'unknown':
       return 'unknown: it may have been paid; an operator decides';
     case 'nothing-known':
+      if (hasNewCommand(story))
+        return 'nothing known of the message that waits: the results are those of an earlier command of the key';
       return runningEntryOf(story) === null
         ? 'nothing known: there is no result that can be read'
         : 'nothing known: its command is in progress and has no result yet';

@@ -56,6 +56,8 @@ export interface Story {
   readonly messages: readonly PublishedMessage[];
   /** States of the ledger's entry, oldest first, except compacted ones. */
   readonly entries: readonly EntryRecord[];
+  /** By topic: the key's lane has admitted every message before this offset. */
+  readonly admittedTo: Readonly<Record<string, bigint>>;
   readonly results: readonly Published<CommandResult>[];
   readonly decisions: readonly Published<StoryDecision>[];
   readonly letters: readonly StoryLetter[];
@@ -109,7 +111,8 @@ export function paymentOf(story: Story): PaymentState<CommandResult> {
   const found = new FirstPlaces<FoundResult & { readonly uniqueId: string | null }>();
   for (const { headers, offset, value } of results) found.take({ uniqueId: uniqueIdOf(headers), offset, value });
   const counting = found.all().reduce<FoundResult | null>(latestResult, null);
-  if (isPassed(counting?.value ?? null, runningEntryOf(story))) return { kind: 'nothing-known' };
+  if (isPassed(counting?.value ?? null, runningEntryOf(story)) || hasNewCommand(story))
+    return { kind: 'nothing-known' };
   const moves = changes.filter(({ kind }) => kind !== 'quote-status');
   moves.sort((left, right) => Number(left.offset - right.offset));
   const last = new Map(moves.map((move) => [move.key, move.kind === 'transaction-status' ? move.value : null]));
@@ -121,6 +124,21 @@ export function paymentOf(story: Story): PaymentState<CommandResult> {
 export function runningEntryOf({ entries }: Pick<Story, 'entries'>): Entry | null {
   const entry = currentEntryOf({ entries });
   return entry?.phase.state === 'DONE' ? null : entry;
+}
+
+/** A message waits, and the ledger has forgotten its key: what was read is about an earlier command. */
+export function hasNewCommand(story: Story): boolean {
+  return story.messages.some((message) => roleOf(message, story) === 'new-command');
+}
+
+/** The last outcome of an earlier command under the key, which the ledger has forgotten since; null: none was read. */
+export function earlierOutcomeOf(story: Story): CommandResult['outcome'] | null {
+  const sourceOf = ({ source: { offset, partition, topic } }: CommandResult): string =>
+    `${topic}/${partition}/${offset}`;
+  const settled = story.results.filter((result) => !isOfMessage(result)).flatMap(({ value }) => value ?? []);
+  const last = settled.at(-1);
+  if (last === undefined) return null;
+  return settled.findLast((value) => sourceOf(value) !== sourceOf(last))?.outcome ?? null;
 }
 
 /** Whether the result has an earlier revision than the one in progress, or belongs to an earlier command of the key. */
@@ -141,6 +159,10 @@ export type MessageRole =
   | 'other-content'
   /** The ledger does not have the key. */
   | 'not-admitted'
+  /** It waits, and the ledger has forgotten the key: a command of its own once it is admitted. */
+  | 'new-command'
+  /** It came before the present command: a command that the ledger has forgotten, or a message that was set aside. */
+  | 'earlier'
   /** Its content is unreadable here, or the ledger was not read to its end. */
   | 'unread';
 
@@ -154,6 +176,12 @@ export function roleOf(message: PublishedMessage, story: Story): MessageRole {
   if (origin.topic === message.topic && String(origin.partition) === partition && origin.offset.toString() === offset) {
     return 'command';
   }
+  if (currentEntryOf(story) === null) {
+    if (story.isCutShort) return 'unread';
+    if (message.offset >= (story.admittedTo[message.topic] ?? 0n)) return 'new-command';
+  }
+  const isOfSamePartition = origin.topic === message.topic && String(origin.partition) === partition;
+  if (isOfSamePartition && BigInt(offset) < origin.offset) return 'earlier';
   if (message.fingerprint === null) return 'unread';
   return message.fingerprint === entry.fingerprint ? 'copy' : 'other-content';
 }

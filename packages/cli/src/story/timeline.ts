@@ -33,6 +33,8 @@ const ROLES: Readonly<Record<MessageRole, string>> = {
   copy: 'a copy: the same content',
   'other-content': 'other content under the same key: a CONFLICT',
   'not-admitted': 'not admitted yet, or forgotten after LEDGER_RETENTION',
+  'new-command': 'waits: the ledger has forgotten the key, so this will be a new command, and may pay again',
+  earlier: 'before the command: an earlier command that the ledger has forgotten, or a message set aside',
   unread: 'it cannot be told here whether it is a copy',
 };
 
