@@ -208,7 +208,7 @@ function readExpiry(message: InputMessage): { ok: true; ms: number | null } | { 
     ok: false,
     problem: {
       path: EXPIRES_AT_PATH,
-      message: 'must be an ISO 8601 instant with a zone, such as 2026-01-31T12:00:00Z',
+      message: 'must be an ISO 8601 date and time with a time zone, such as 2026-01-31T12:00:00Z',
     },
   };
 }

@@ -211,7 +211,7 @@ export class OpenLane implements LaneFiller {
   drain(): void {
     if (this.#stage !== 'admitting') return;
     this.#stage = 'draining';
-    this.#submissions.reject('the lane is given away');
+    this.#submissions.reject('this process is handing the lane over');
     this.#timers.clear();
     this.#careful?.drain();
     if (this.#commit === 0 || this.#careful?.isMarkStale() === true) this.#isIdle = false;

@@ -166,7 +166,7 @@ export const METRICS = {
   openDeadLetters: {
     name: 'payments_dead_letters_open',
     type: 'gauge',
-    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason. All processes, but only the newest 10,000 of each lane. Without letters there is no value until the topic has been read.',
+    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason. All processes, but only the newest 10,000 of each lane. If there are no dead letters, it has no value until the topic has been read.',
     labels: { reason: DEAD_LETTER_REASONS },
   },
   moved: {
@@ -252,7 +252,7 @@ export const METRICS = {
   serviceHeld: {
     name: 'payments_service_held',
     type: 'gauge',
-    help: '1 while this process makes no calls, because it holds the payment service or has not checked it yet; else 0. By the setting to check; `none` if the service itself does not answer.',
+    help: '1 while this process holds its calls to the payment service, or has not checked the service yet; else 0. `setting`: the one to check; `none` if the service itself does not answer.',
     labels: { setting: HELD_SETTINGS },
   },
   ready: {

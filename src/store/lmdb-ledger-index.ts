@@ -306,7 +306,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
   #guarded<Value>(lane: number, use: (store: LaneStore, database: RootDatabase<Buffer, Buffer>) => Value): Value {
     const store = this.#opened?.lanes[lane];
     if (this.#opened === null || store === undefined) {
-      throw new Error(`the store is not open, or lane ${lane} is not one of ${this.#options.laneCount}`);
+      throw new Error(`the store is not open, or lane ${lane} is not one of its ${this.#options.laneCount} lanes`);
     }
     try {
       return use(store, this.#opened.database);
