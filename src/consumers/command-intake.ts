@@ -50,7 +50,7 @@ export type Intake =
       kind: 'arrival';
       arrival: Arrival;
       original: OriginalMessage;
-      buriedAs: { reason: DeadLetterReason; message: string } | null;
+      deadLetteredAs: { reason: DeadLetterReason; message: string } | null;
       /** When it was read. */
       readMs: number;
     }
@@ -112,7 +112,7 @@ export function readMessage(
     kind: 'arrival',
     arrival: arrival({ kind: 'unreadable', problem }, bytesFingerprint(place.commandType, message), null),
     original,
-    buriedAs: { reason, message: problem },
+    deadLetteredAs: { reason, message: problem },
     readMs: nowMs,
   });
 
@@ -132,7 +132,7 @@ export function readMessage(
       fields.ok && expiry.ok
         ? arrival({ kind: 'valid', fieldsJson: canonical, fields: fields.value }, fingerprint, expiry.ms)
         : arrival({ kind: 'invalid', fieldsJson: canonical, problems }, fingerprint, null);
-    return { kind: 'arrival', arrival: read, original, buriedAs: null, readMs: nowMs };
+    return { kind: 'arrival', arrival: read, original, deadLetteredAs: null, readMs: nowMs };
   });
 }
 

@@ -50,7 +50,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
       this.#trace(transaction, item.command, item.readMs, 'dead-letter', item.letter.reason);
       return null;
     }
-    const { arrival, buriedAs, original, readMs } = item;
+    const { arrival, deadLetteredAs, original, readMs } = item;
     const nowMs = clock.nowMs();
     const known = memory.entry(arrival.key);
     const admission = admit(arrival, known, nowMs, policy);
@@ -81,9 +81,9 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
         break;
       }
     }
-    if (buriedAs !== null) outcomes.bury(transaction, { ...original, ...buriedAs });
+    if (deadLetteredAs !== null) outcomes.bury(transaction, { ...original, ...deadLetteredAs });
     const kind = ADMISSION_KINDS[admission.kind];
-    this.#trace(transaction, arrival, readMs, kind, buriedAs?.reason ?? null);
+    this.#trace(transaction, arrival, readMs, kind, deadLetteredAs?.reason ?? null);
     return null;
   }
 
@@ -92,10 +92,10 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     command: TracedCommand,
     beganMs: number,
     kind: AdmissionKind,
-    buriedAs: DeadLetterReason | null,
+    deadLetteredAs: DeadLetterReason | null,
   ): void {
     const { traces } = this.#parts;
-    transaction.reports.push(() => traces.admitted(command, { kind, beganMs, buriedAs }));
+    transaction.reports.push(() => traces.admitted(command, { kind, beganMs, deadLetteredAs }));
   }
 
   #copy(transaction: LaneTransaction, known: Entry | undefined, commandId: string | null): void {

@@ -28,7 +28,7 @@ export interface TracedAdmission {
   /** When this process began to read the message. */
   readonly beganMs: number;
   /** Why it went to the dead letters, with or without an entry. */
-  readonly buriedAs: DeadLetterReason | null;
+  readonly deadLetteredAs: DeadLetterReason | null;
 }
 
 export interface TracedCall extends CallTimes {

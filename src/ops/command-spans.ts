@@ -72,9 +72,9 @@ export function admissionSpan(
       ...commandAttributes(command),
       'payments.admission': admission.kind,
       'payments.waited_ms': Math.max(0, admission.beganMs - timestampMs),
-      ...errorType(admission.buriedAs),
+      ...errorType(admission.deadLetteredAs),
     },
-    isError: admission.buriedAs !== null,
+    isError: admission.deadLetteredAs !== null,
   };
 }
 
@@ -126,7 +126,7 @@ export function resultSpan(
   { resultsTopic }: SpanEnvironment,
   nowMs: number,
 ): SpanPlan {
-  const isError = OUTCOMES[result.outcome as Outcome].isAmiss;
+  const isError = OUTCOMES[result.outcome as Outcome].needsAttention;
   return {
     name: `send ${resultsTopic}`,
     role: 'producer',

@@ -31,19 +31,19 @@ interface OutcomeRow {
   /** An operator may retry the command, so its fields are kept. */
   readonly isRetriable: boolean;
   /** An operator should look at it. */
-  readonly isAmiss: boolean;
+  readonly needsAttention: boolean;
 }
 
 /** How a command can end. */
 export const OUTCOMES = {
-  ACCEPTED: { isRetriable: false, isAmiss: false },
-  REFUSED: { isRetriable: false, isAmiss: false },
-  INVALID: { isRetriable: true, isAmiss: false },
-  EXPIRED: { isRetriable: true, isAmiss: false },
-  FAILED: { isRetriable: true, isAmiss: true },
+  ACCEPTED: { isRetriable: false, needsAttention: false },
+  REFUSED: { isRetriable: false, needsAttention: false },
+  INVALID: { isRetriable: true, needsAttention: false },
+  EXPIRED: { isRetriable: true, needsAttention: false },
+  FAILED: { isRetriable: true, needsAttention: true },
   /** It concerns one message only; the key's entry stays as it is. */
-  CONFLICT: { isRetriable: false, isAmiss: false },
-  UNKNOWN: { isRetriable: true, isAmiss: true },
+  CONFLICT: { isRetriable: false, needsAttention: false },
+  UNKNOWN: { isRetriable: true, needsAttention: true },
 } as const satisfies Record<string, OutcomeRow>;
 export type Outcome = keyof typeof OUTCOMES;
 export const OUTCOME_NAMES = Object.keys(OUTCOMES) as Outcome[];
