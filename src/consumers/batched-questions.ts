@@ -1,10 +1,10 @@
 /**
- * Collects questions, each named by its topic, or by a topic and what follows a slash. Those asked in the same turn of the event
- * loop go to the brokers as one request.
+ * Collects questions. A question's name is its topic, or begins with its topic and a slash (`topic/partition/epoch`). Those asked in
+ * the same turn of the event loop go to the brokers as one request.
  *
  *   asked -> sent, once all of this turn have been asked -> answered
- *                                                        -> refused: each topic's are sent alone, because one topic that is
- *                                                           gone or forbidden must not hide the others
+ *                                                        -> refused: sent again, one request per topic, because one topic
+ *                                                           that is gone or forbidden must not hide the others
  */
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 
@@ -12,7 +12,7 @@ export class BatchedQuestions<Answer> {
   readonly #send: (names: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
   #asked = new Map<string, PromiseWithResolvers<Answer>>();
 
-  /** @param send answers all of the questions, or rejects */
+  /** @param send answers by name, and leaves out what does not exist; or rejects */
   constructor(send: (names: readonly string[]) => Promise<ReadonlyMap<string, Answer>>) {
     this.#send = send;
   }
@@ -43,7 +43,7 @@ export class BatchedQuestions<Answer> {
     const answers = await this.#send([...asked.keys()]);
     for (const [name, { reject, resolve }] of asked) {
       const answer = answers.get(name);
-      if (answer === undefined) reject(new Error(`the topic ${name} does not exist`));
+      if (answer === undefined) reject(new Error(`the brokers' answer leaves out ${name}: it does not exist`));
       else resolve(answer);
     }
   }

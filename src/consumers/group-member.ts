@@ -23,7 +23,7 @@ import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import { laneAssigner } from './assigner.ts';
 import { registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
-import type { MemberNote, MemberStanding } from './member-note.ts';
+import type { AsideAnnouncer, MemberNote } from './member-note.ts';
 
 export interface FetchedBatch {
   readonly topic: string;
@@ -73,7 +73,7 @@ export interface MemberOptions {
   readonly laneCount: number;
   /** Address of this process's HTTP endpoints, read at each join; null: it announces none. */
   readonly address: () => string | null;
-  readonly standing: MemberStanding;
+  readonly standing: AsideAnnouncer;
   readonly sessionTimeoutMs: number;
   readonly heartbeatIntervalMs: number;
   readonly clock: Clock;

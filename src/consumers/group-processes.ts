@@ -19,7 +19,7 @@ export interface GroupProcess {
 
 /** Enough to distinguish the processes of a group, even on one host. */
 const ID_LENGTH = 8;
-/** Characters that no host name needs. They include the separators in our names. */
+/** Characters that no host name needs. They include `@`, which separates the parts of our ids. */
 const FOREIGN_CHARACTERS = /[^\w.-]/g;
 
 /** @param host the machine's name; in Kubernetes the pod's */

@@ -1,8 +1,8 @@
 /**
  * What a member announces to its group when it joins, in the metadata: its lanes, the address of its HTTP endpoints, whether it is
- * about to leave, and whether the payment service serves it. The lanes come first: older releases skip the rest. A join changes none
- * of these, so a join never causes another. Anybody who may join the group can write anything there. So we bound and check all that
- * we read, and an address is only a scheme, a host and a port. Pure.
+ * about to leave, and whether it stands aside (`src/lanes/standing-aside.ts`). The lanes come first: older releases skip the
+ * rest. They are those from before the join: a new assignment alone makes no member rejoin. Anybody who may join the group can write
+ * anything there. So we bound and check all that we read, and an address is only a scheme, a host and a port. Pure.
  */
 import kafkajs, { type MemberMetadata } from 'kafkajs';
 
@@ -20,13 +20,13 @@ export interface MemberNote {
   readonly address: string | null;
   /** It serves its lanes until others have them, and then leaves. */
   readonly isLeaving: boolean;
-  /** The payment service does not serve it: the lanes go to members that are served. */
+  /** The payment service does not serve it, or it cannot reach all brokers: its lanes go to members that can work. */
   readonly isUnserved: boolean;
 }
 
-/** Whether the payment service serves the member, as far as the group must know. */
-export interface MemberStanding {
-  /** Called at each join. @returns whether the member announces that the payment service does not serve it */
+/** Decides what the member announces as `isUnserved`. */
+export interface AsideAnnouncer {
+  /** Called at each join. @returns `isUnserved` */
   announce(): boolean;
   /** Called at each heartbeat. @returns whether the member must rejoin, to announce something else */
   hasNews(): boolean;

@@ -14,7 +14,7 @@
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Unserved } from '../api/types.ts';
 import type { Clock } from 'payment-processor-contract/clock';
-import type { MemberStanding } from '../consumers/member-note.ts';
+import type { AsideAnnouncer } from '../consumers/member-note.ts';
 
 const OUTAGE_MS_MIN = 30_000;
 /** What lasts this long will not pass by itself: the member rejoins. */
@@ -32,7 +32,7 @@ interface StandingAsideOptions {
   readonly log: { error(fields: object): void; info(fields: object): void };
 }
 
-export class StandingAside implements MemberStanding {
+export class StandingAside implements AsideAnnouncer {
   readonly #options: StandingAsideOptions;
   /** What it announced at the join under way, or at the last one; null: before the first. */
   #announced: boolean | null = null;

@@ -9,7 +9,7 @@ export class Timers {
   readonly #timers = new Map<string, NodeJS.Timeout>();
   /** The instant that each timer was last set for. */
   readonly #instants = new Map<string, number>();
-  /** Keys of entries that are due; they stay until they could be handled. */
+  /** Keys of entries that are due; they stay until they have been handled. */
   readonly due = new Set<string>();
 
   /** @param waitMaxMs longest wait of any entry, whatever its instant; at most what a timer of the platform can hold */
