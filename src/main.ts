@@ -55,6 +55,7 @@ const tracing = await openTracing(process.env, { config, topics, clock, log });
 /** Longer than a call, its commit and the handover may take. After that the process exits even if something hangs. */
 const endDeadlineMs = config.API_TIMEOUT_MS + 20_000;
 let isEnding = false;
+/** A function: the compiler would assume that the variable is still false when the start below reads it. */
 const isEndingNow = (): boolean => isEnding;
 
 function end(exitCode: number): void {

@@ -11,14 +11,13 @@ import { METRICS, OTHER } from './metrics-table.ts';
 import type { Metrics } from './metrics.ts';
 import type { ActivityState, ResultCount } from './processor-state.ts';
 
-/** Percentiles are seconds; null if nothing was measured. */
 export interface IntervalFigures {
   readonly resultsAccepted: number;
   readonly resultsOther: number;
   readonly calls: number;
   /** Calls without a usable answer: the service was unreachable, or the effect is unknown. */
   readonly callFaults: number;
-  /** From a command's timestamp to its result. */
+  /** 95th percentile of the seconds from a command's timestamp to its result; null: no results. */
   readonly command95Seconds: number | null;
 }
 

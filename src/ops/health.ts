@@ -42,7 +42,10 @@ interface Finding {
   readonly isBlocking: boolean;
 }
 
-/** @returns not ready while starting, draining, refused by Kafka or standing aside, or if group, lanes, service or registry block it */
+/**
+ * @returns not ready while starting or draining, while Kafka refuses us, while group, lanes, service or registry block the work,
+ * or while the process leaves its lanes to other members (`standing-aside.ts`)
+ */
 export function readiness(inputs: ReadinessInputs): Readiness {
   const findings = [
     ...(inputs.isDraining ? [blocking('draining: the process is shutting down')] : []),

@@ -26,6 +26,7 @@ export function heldBack(
   earlier: HeldBack | null,
   askedMs: number,
 ): HeldBack | null {
+  // To readers of committed records, a partition ends at its last stable offset.
   const stableOffset = offsets.high;
   if (highWatermark <= stableOffset) return null;
   const sinceMs = earlier?.stableOffset === stableOffset ? earlier.sinceMs : askedMs;

@@ -2,7 +2,7 @@
  * Keeps secrets and personal data out of the log (invariant I9), in three layers. Pure.
  *
  *   fields   lose their values if their names suggest secrets, accounts or bodies, at any depth; in text, what looks like
- *            an account or an address is masked
+ *            an account, or an e-mail or UMA address, is masked
  *   errors   keep name, code, message, stack and causes, but no other field (bodies, requests, configurations)
  *   lines    lose the values of our own secrets wherever they appear
  */
@@ -78,7 +78,7 @@ export function secretRedactor(secrets: readonly string[]): (line: string) => st
   };
 }
 
-/** Masks what looks like an account or an address, and cuts the text to a length that suits a log. */
+/** Masks what looks like an account, or an e-mail or UMA address, and cuts the text to a length that suits a log. */
 export function maskText(text: string): string {
   // Cut between words: half a secret would not match, and would stay in the line.
   const cut =

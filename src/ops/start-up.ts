@@ -1,5 +1,6 @@
 /**
- * Checks the prerequisites for reading the first command: our schemas in the registry, and topics that match the contract.
+ * Checks the prerequisites for reading the first command: the Node version and the patched kafkajs, our schemas in the registry,
+ * our rights, topics that match the contract, and a group that no other TOPIC_PREFIX uses.
  *
  * If something is missing, wrong or refused (authentication, certificate, rights), the process names every problem with its
  * remedy and exits. If Kafka or the registry does not answer, it retries: an outage is not a failure (invariant I5).
@@ -80,7 +81,7 @@ export function processorAccess(
 }
 
 /**
- * Explains a start that failed after the prerequisites were checked.
+ * Explains an error that ended the start.
  * @returns Kafka's refusal in words, or null for any other error
  */
 export function refusalAtStart(error: unknown, config: Config): string | null {

@@ -1,11 +1,11 @@
 /**
  * The `OTEL_*` variables that decide whether and how spans are exported, as OpenTelemetry specifies them. Pure.
  *
- * This file reads only what the SDK's packages do not: they read the exporter's endpoint, headers, timeout, compression and
+ * The SDK's packages read the rest themselves: the exporter's endpoint (only checked here), headers, timeout, compression and
  * certificates, the service name and the resource attributes.
  *
- * Payments must not depend on tracing, so we report an unusable value and ignore it. A wrong endpoint or protocol turns tracing
- * off; anything else falls back to its default.
+ * Payments must not depend on tracing, so we report an unusable value and ignore it. A wrong exporter, endpoint or protocol turns
+ * tracing off; anything else falls back to its default.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -39,7 +39,7 @@ export interface SamplerChoice {
 export interface TracingSettings {
   readonly protocol: ExportProtocol;
   readonly sampler: SamplerChoice;
-  /** Most spans waiting for export; beyond that they are dropped. */
+  /** Limit of spans that wait for export; any more are dropped. */
   readonly queueMax: number;
   readonly batchMax: number;
   readonly delayMs: number;

@@ -63,7 +63,7 @@ async function ask(client: Client, question: MemberQuestion, signal: AbortSignal
     signal,
   });
   if (statusCode === 401) return fault('token-refused');
-  // Its endpoints gave up on the answer.
+  // What its HTTP server answers if the report takes too long.
   if (statusCode === 503) return fault('timed-out');
   if (statusCode !== 200) return fault('not-a-report');
   const report = readMemberReport(await body.text());

@@ -20,11 +20,11 @@ export interface GroupMember extends Pick<KnownMember, Known> {
   /** It runs a different release from the process that shows it, or does not report everything. */
   readonly isOtherRelease: boolean;
   /** Parts that it does not report. */
-  readonly untold: readonly string[];
+  readonly unreportedParts: readonly string[];
   readonly figures: GroupMemberFigures | null;
 }
 
-/** From its latest report. Null: not reported. */
+/** From its latest report. Null: not reported, unless noted otherwise. */
 export interface GroupMemberFigures {
   readonly ready: boolean;
   readonly isStarting: boolean;
@@ -35,11 +35,13 @@ export interface GroupMemberFigures {
   readonly lanesOpen: number;
   /** Commands waiting in Kafka for its lanes; null: unknown. */
   readonly waiting: number | null;
+  /** Age of its oldest unanswered command; null: none is unanswered, or not reported. */
   readonly oldestSeconds: number | null;
   readonly unfinished: number | null;
   readonly callsUnderWay: number | null;
   readonly callSlots: number | null;
   readonly ledgerBehindRecords: number | null;
+  /** How long its restore has lasted; null: none is under way. */
   readonly restoreSeconds: number | null;
 }
 
@@ -50,7 +52,7 @@ export function groupMembers(members: readonly KnownMember[], nowMs: number): Gr
   const sorted = members.toSorted((left, right) => (rank(left) < rank(right) ? -1 : 1));
   return sorted.map((member) => {
     const { answeredMs, fault, figures, goneSinceMs, release, ...known } = member;
-    const untold = figures === null ? [] : unreportedParts(figures);
+    const missing = figures === null ? [] : unreportedParts(figures);
     return {
       ...known,
       goneSince: instant(goneSinceMs),
@@ -59,8 +61,8 @@ export function groupMembers(members: readonly KnownMember[], nowMs: number): Gr
       faultSince: instant(fault?.sinceMs ?? null),
       answeredAt: instant(answeredMs),
       release,
-      isOtherRelease: (release !== null && release !== RELEASE) || untold.length > 0,
-      untold,
+      isOtherRelease: (release !== null && release !== RELEASE) || missing.length > 0,
+      unreportedParts: missing,
       figures: figures === null ? null : figuresOf(figures),
     };
   });

@@ -18,6 +18,7 @@ export type GroupLane = MemberFigures['lanes'][number] & { readonly process: str
 
 export interface UnreportedLane {
   readonly lane: number;
+  /** The member that it is assigned to; else its latest owner, or the last member to report it; null: none is known. */
   readonly process: string | null;
   /** Commands in Kafka, by the group's offsets; null until Kafka has answered. */
   readonly waiting: readonly { readonly command: string; readonly messages: number }[] | null;
@@ -26,7 +27,7 @@ export interface UnreportedLane {
 export interface GroupReason {
   readonly reason: string;
   readonly processes: readonly string[];
-  /** The problem keeps a member from its work, and is not part of a start. */
+  /** At least one member with this problem is neither ready nor starting. */
   readonly isBlocking: boolean;
 }
 
@@ -48,15 +49,15 @@ export interface GroupState {
   readonly lanesConfigured: number;
   /** Lanes of members that answer, ascending. */
   readonly lanes: readonly GroupLane[];
-  /** Lanes that no answering member reports, with their owner as far as known. */
-  readonly untoldLanes: readonly UnreportedLane[];
+  /** Lanes that no answering member reports. */
+  readonly unreportedLanes: readonly UnreportedLane[];
   readonly service: ReturnType<typeof serviceOf>;
   readonly operations: ReturnType<typeof breakersOf>;
   readonly unfinished: ReturnType<typeof unfinishedOf>;
   readonly oldestUnansweredSeconds: Readonly<Record<string, number | null>>;
   readonly callsUnderWay: number;
   readonly callSlots: number;
-  /** The oldest of any member. */
+  /** Age of the partition ends from which lag is computed: the highest of any member. */
   readonly lagEndsAgeSeconds: number;
   readonly keysRemembered: number;
   readonly unknownResults: NonNullable<MemberFigures['unknownResults']>;
@@ -96,7 +97,7 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
     isGroupKnown: own.members.some(({ standing }) => standing === 'member'),
     lanesConfigured: own.lanesConfigured,
     lanes,
-    untoldLanes: unreportedLanes(lanes, own, members),
+    unreportedLanes: unreportedLanes(lanes, own, members),
     service: serviceOf(reporting),
     operations: breakersOf(reporting),
     unfinished: unfinishedOf(reports),
@@ -132,7 +133,7 @@ function unreportedLanes(
   reported: readonly GroupLane[],
   own: ProcessorState,
   members: readonly KnownMember[],
-): GroupState['untoldLanes'] {
+): GroupState['unreportedLanes'] {
   const known = new Set(reported.map(({ lane }) => lane));
   const missing = Array.from({ length: own.lanesConfigured }, (_, lane) => lane).filter((lane) => !known.has(lane));
   return missing.map((lane) => {

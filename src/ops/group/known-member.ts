@@ -23,7 +23,7 @@ export interface KnownMember {
   /** Its latest report; null: none yet. */
   readonly figures: MemberFigures | null;
   readonly answeredMs: number | null;
-  /** Why its latest report is missing, and since when. */
+  /** Why its latest report is missing, and since when; `isNoted`: the timeline shows it. */
   readonly fault: { readonly kind: MemberFault; readonly sinceMs: number; readonly isNoted: boolean } | null;
 }
 

@@ -4,6 +4,7 @@ import type { MemberFigures } from './member-report.ts';
 
 type Reported<Part extends keyof MemberFigures> = NonNullable<MemberFigures[Part]>;
 
+/** `ownFailures`: failures of our own code, each a bug. */
 export type GroupActivity = Pick<Reported<'activity'>, 'results' | 'ownFailures'>;
 
 export interface GroupOperation {
@@ -13,7 +14,7 @@ export interface GroupOperation {
   /** The last fault of that member. */
   readonly lastFault: string | null;
   /** Members whose breaker blocks all calls. */
-  readonly closedAt: readonly string[];
+  readonly blockedAt: readonly string[];
   readonly callsUnderWay: number;
   /** Null: unlimited for at least one member. */
   readonly allowance: number | null;
@@ -25,8 +26,8 @@ const SERVICE_STATES = ['held', 'unchecked', 'serving'];
 const NO_CALLS = ['open', 'checking'];
 
 /**
- * @returns the worst state of the payment service that any member reports, and the members that hold it; null: no member reports
- * one
+ * @returns the worst state of the payment service that any member reports; `heldAt`: the members that send it nothing but checks;
+ * null: no member reports a state
  */
 export function serviceOf(
   reporting: readonly ReportingMember[],
@@ -52,7 +53,7 @@ export function breakersOf(reporting: readonly ReportingMember[]): GroupOperatio
       operation,
       breaker: worst?.breaker ?? '',
       lastFault: worst?.lastFault ?? null,
-      closedAt: found.filter(({ breaker }) => NO_CALLS.includes(breaker)).map(({ process }) => process),
+      blockedAt: found.filter(({ breaker }) => NO_CALLS.includes(breaker)).map(({ process }) => process),
       callsUnderWay: sum(found.map(({ callsUnderWay }) => callsUnderWay)),
       allowance: allowances.includes(null) ? null : sum(allowances.map((allowance) => allowance ?? 0)),
     };
@@ -68,7 +69,7 @@ export function unfinishedOf(reports: readonly MemberFigures[]): Reported<'unfin
   });
 }
 
-/** By command, the oldest age of any member. */
+/** By command type, the age of the oldest unanswered command in any member's lanes; null: none is unanswered. */
 export function oldestOf(reports: readonly MemberFigures[]): Record<string, number | null> {
   const all = reports.flatMap(({ oldestUnansweredSeconds }) => Object.entries(oldestUnansweredSeconds ?? {}));
   const byCommand = [...Map.groupBy(all, ([command]) => command)].map(([command, found]) => {

@@ -38,7 +38,7 @@ export function waitingByCause(state, command) {
     if (input.cause === null || input.lagMessages === null) continue;
     causes.set(input.cause, (causes.get(input.cause) ?? 0) + input.lagMessages);
   }
-  for (const waiting of state.untoldLanes.flatMap((lane) => lane.waiting ?? [])) {
+  for (const waiting of state.unreportedLanes.flatMap((lane) => lane.waiting ?? [])) {
     if (command !== null && waiting.command !== command) continue;
     causes.set(UNREPORTED, (causes.get(UNREPORTED) ?? 0) + waiting.messages);
   }
@@ -55,7 +55,7 @@ export function waitingByCause(state, command) {
 export function isLagKnown(state, command) {
   const inputs = state.lanes.flatMap((lane) => lane.inputs).filter((input) => input.command !== null);
   const asked = inputs.filter((input) => command === null || input.command === command);
-  const isWhole = state.untoldLanes.every(({ waiting }) => waiting !== null) && asked.length > 0;
+  const isWhole = state.unreportedLanes.every(({ waiting }) => waiting !== null) && asked.length > 0;
   return isWhole && asked.every((input) => input.lagMessages !== null);
 }
 

@@ -34,7 +34,7 @@ function gone(state) {
   const nowMs = Date.parse(state.at);
   const isOpen = new Set(state.lanes.filter(({ stage }) => stage === 'open').map(({ lane }) => lane));
   const present = new Set(state.members.filter(({ standing }) => standing !== 'gone').map(({ process }) => process));
-  const ofPresent = state.untoldLanes.filter(({ process }) => process !== null && present.has(process));
+  const ofPresent = state.unreportedLanes.filter(({ process }) => process !== null && present.has(process));
   const isUnreported = new Set(ofPresent.map(({ lane }) => lane));
   const lost = state.members.filter((member) => {
     if (member.standing !== 'gone' || member.isThis) return false;
@@ -103,9 +103,9 @@ function silent({ at, members }) {
  * @param {GroupState} state
  * @returns {MemberFinding[]}
  */
-function unreportedLanes({ isStarting, members, reasons, untoldLanes }) {
+function unreportedLanes({ isStarting, members, reasons, unreportedLanes: unreported }) {
   const named = new Set(members.filter(({ isCounted }) => !isCounted).flatMap((member) => lastLanes(member)));
-  const lanes = untoldLanes.map(({ lane }) => lane).filter((lane) => !named.has(lane));
+  const lanes = unreported.map(({ lane }) => lane).filter((lane) => !named.has(lane));
   if (lanes.length === 0 || isStarting || reasons.length > 0) return [];
   const text = `No member reports ${counted(lanes.length, 'lane')}: ${ranges(lanes)}`;
   return [{ text, why: '', isBad: false, step: STEPS.lanesUnreported }];
@@ -117,9 +117,9 @@ function unreportedLanes({ isStarting, members, reasons, untoldLanes }) {
  */
 function otherReleases({ members }) {
   return members
-    .filter(({ isCounted, untold }) => isCounted && untold.length > 0)
-    .map(({ process, release, untold }) => {
-      const text = `Member ${process} runs another release (${release ?? 'not known'}) and does not report: ${untold.join(', ')}`;
+    .filter(({ isCounted, unreportedParts }) => isCounted && unreportedParts.length > 0)
+    .map(({ process, release, unreportedParts }) => {
+      const text = `Member ${process} runs another release (${release ?? 'not known'}) and does not report: ${unreportedParts.join(', ')}`;
       return { text, why: '', isBad: false, step: STEPS.otherRelease };
     });
 }

@@ -38,7 +38,7 @@ function groupSummary({ isGroupKnown, lanes, lanesConfigured, members }) {
  * @returns {Cell[]}
  */
 function cellsOf(member, nowMs) {
-  const { address, figures, host, isCounted, isOtherRelease, isThis, process, release, untold } = member;
+  const { address, figures, host, isCounted, isOtherRelease, isThis, process, release, unreportedParts } = member;
   /** The figures of a silent member are from its last report. @type {Cell['kind'] | undefined} */
   const kind = isCounted ? undefined : 'quiet';
   /** @param {number | null | undefined} value @param {(value: number) => string} inWords @returns {Cell} */
@@ -67,7 +67,7 @@ function cellsOf(member, nowMs) {
       title: `Host as Kafka sees it: ${host ?? 'none'}`,
     },
     {
-      text: untold.length > 0 ? `${release ?? 'not reported'}, reports less` : (release ?? 'not reported'),
+      text: unreportedParts.length > 0 ? `${release ?? 'not reported'}, reports less` : (release ?? 'not reported'),
       ...marked(release === null, 'quiet'),
       ...marked(isOtherRelease, 'warning'),
     },

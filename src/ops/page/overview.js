@@ -152,7 +152,7 @@ export function figuresOf(state, samples) {
   return [
     {
       name: 'Oldest without a result',
-      value: oldestInWords(oldest, isKnown && state.untoldLanes.length === 0),
+      value: oldestInWords(oldest, isKnown && state.unreportedLanes.length === 0),
       note: asOf ?? 'in Kafka or admitted',
       ...marked(asOf !== null || (oldest !== null && oldest >= 60), 'warning'),
     },
@@ -210,14 +210,14 @@ export function figuresOf(state, samples) {
  * @param {string} value
  * @param {GroupState} state
  */
-function atLeast(value, { lanes, untoldLanes }) {
+function atLeast(value, { lanes, unreportedLanes }) {
   if (lanes.length === 0) return 'not known';
-  return untoldLanes.length > 0 ? `${value} or more` : value;
+  return unreportedLanes.length > 0 ? `${value} or more` : value;
 }
 
 /** @param {GroupState} state */
-function doubtNote({ untoldLanes }) {
-  return untoldLanes.length > 0 ? `${counted(untoldLanes.length, 'lane')} not reported` : 'nothing to settle';
+function doubtNote({ unreportedLanes }) {
+  return unreportedLanes.length > 0 ? `${counted(unreportedLanes.length, 'lane')} not reported` : 'nothing to settle';
 }
 
 /** @param {GroupState} state */
@@ -247,8 +247,8 @@ function oldestInWords(oldest, isWhole) {
  * @param {GroupState} state
  * @param {boolean} isKnown
  */
-function lagNote({ lanes, untoldLanes }, isKnown) {
-  if (lanes.length === 0 && untoldLanes.length > 0) return 'no lane is known';
+function lagNote({ lanes, unreportedLanes }, isKnown) {
+  if (lanes.length === 0 && unreportedLanes.length > 0) return 'no lane is known';
   return isKnown ? 'no lag' : 'no answer from Kafka yet';
 }
 
@@ -256,9 +256,9 @@ function lagNote({ lanes, untoldLanes }, isKnown) {
  * @param {GroupState} state
  * @param {number} open
  */
-function lanesNote({ lanes, untoldLanes }, open) {
+function lanesNote({ lanes, unreportedLanes }, open) {
   if (lanes.length === 0) return 'none handed out yet';
-  if (untoldLanes.length > 0) return `${count(untoldLanes.length)} not reported`;
+  if (unreportedLanes.length > 0) return `${count(unreportedLanes.length)} not reported`;
   const stopped = lanes.filter(({ stage }) => stage === 'stopped').length;
   if (stopped > 0) return `${count(stopped)} stopped`;
   return open < lanes.length ? `${count(lanes.length - open)} not open yet` : 'all of them';

@@ -17,7 +17,7 @@ export function servedOperations(state) {
  * @param {GroupState} state
  */
 export function blockedOperations(state) {
-  return servedOperations(state).filter(({ closedAt }) => closedAt.length > 0);
+  return servedOperations(state).filter(({ blockedAt }) => blockedAt.length > 0);
 }
 
 /**
@@ -48,11 +48,11 @@ export function serviceInWords(state) {
   const name = state.service?.state ?? 'unchecked';
   if (isHeldInPart(state)) return `the service is held${atMembers(state, state.service?.heldAt ?? [])}: no calls there`;
   if (name !== 'serving' || blocked.length === 0) return inWords(SERVICE, name);
-  const isEverywhere = blocked.every(({ closedAt }) => atMembers(state, closedAt) === '');
+  const isEverywhere = blocked.every(({ blockedAt }) => atMembers(state, blockedAt) === '');
   if (blocked.length === servedOperations(state).length && isEverywhere) {
     return 'the service is unreachable: every breaker is open';
   }
-  const most = Math.max(...blocked.map(({ closedAt }) => closedAt.length));
+  const most = Math.max(...blocked.map(({ blockedAt }) => blockedAt.length));
   const where = isEverywhere ? '' : `, at ${counted(most, 'member')}`;
   return `the breaker is open for ${blocked.map(({ operation }) => operation).join(', ')}${where}`;
 }

@@ -36,7 +36,7 @@ function noLag(oldest) {
 
 /** @param {GroupState} state */
 function showCommands(state) {
-  const rows = servedOperations(state).map(({ allowance, breaker, callsUnderWay, closedAt, operation }) => {
+  const rows = servedOperations(state).map(({ allowance, blockedAt, breaker, callsUnderWay, operation }) => {
     const shares = waitingByCause(state, operation);
     const isKnown = isLagKnown(state, operation);
     const waiting = shares.reduce((sum, { messages }) => sum + messages, 0);
@@ -51,7 +51,7 @@ function showCommands(state) {
         ...marked(waiting > 0, 'warning'),
       },
       {
-        text: oldest !== null ? duration(oldest) : isKnown && state.untoldLanes.length === 0 ? 'none' : 'not known',
+        text: oldest !== null ? duration(oldest) : isKnown && state.unreportedLanes.length === 0 ? 'none' : 'not known',
         isNumber: true,
         ...marked((oldest ?? 0) >= 60, 'warning'),
       },
@@ -60,7 +60,7 @@ function showCommands(state) {
         ...marked(shares.length === 0, 'quiet'),
       },
       { text: count(unfinished.reduce((sum, group) => sum + group.count, 0)), isNumber: true },
-      { text: `${inWords(BREAKERS, breaker)}${breakerAt(state, closedAt)}`, ...marked(closedAt.length > 0, 'bad') },
+      { text: `${inWords(BREAKERS, breaker)}${breakerAt(state, blockedAt)}`, ...marked(blockedAt.length > 0, 'bad') },
       {
         text: allowance === null ? count(callsUnderWay) : `${count(callsUnderWay)} of ${count(allowance)}`,
         isNumber: true,
@@ -89,15 +89,15 @@ function quietCell(text) {
 
 /**
  * @param {GroupState} state
- * @param {readonly string[]} closedAt
+ * @param {readonly string[]} blockedAt
  */
-function breakerAt(state, closedAt) {
-  return closedAt.length === 0 ? '' : atMembers(state, closedAt);
+function breakerAt(state, blockedAt) {
+  return blockedAt.length === 0 ? '' : atMembers(state, blockedAt);
 }
 
 /** @param {GroupState} state */
 function showLanes(state) {
-  const { lanes, untoldLanes } = state;
+  const { lanes, unreportedLanes } = state;
   const commands = servedOperations(state).map(({ operation }) => operation);
   /** @type {{ lane: number, cells: Cell[] }[]} */
   const reported = lanes.map((lane) => ({
@@ -115,7 +115,7 @@ function showLanes(state) {
   /** @type {Cell} */
   const notKnown = { text: 'not known', kind: 'quiet', isNumber: true };
   /** @type {{ lane: number, cells: Cell[] }[]} */
-  const unreported = untoldLanes.map(({ lane, process, waiting }) => ({
+  const unreported = unreportedLanes.map(({ lane, process, waiting }) => ({
     lane,
     cells: [
       { text: String(lane) },
@@ -175,7 +175,7 @@ function showUnknown(state) {
 }
 
 /** @param {GroupState} state */
-function showUnfinished({ unfinished, untoldLanes }) {
+function showUnfinished({ unfinished, unreportedLanes }) {
   const rows = unfinished.map(({ count: number, oldestSeconds, operation, state }) => {
     /** @type {Cell[]} */
     const cells = [
@@ -190,7 +190,7 @@ function showUnfinished({ unfinished, untoldLanes }) {
     'unfinished',
     ['State', 'Operation', 'Number', 'Oldest'],
     rows,
-    untoldLanes.length > 0 ? 'None in the lanes that are reported.' : 'None.',
+    unreportedLanes.length > 0 ? 'None in the lanes that are reported.' : 'None.',
   );
 }
 

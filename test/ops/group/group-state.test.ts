@@ -62,7 +62,7 @@ describe('the state of a group', () => {
     expect(state.lanes.map(({ lane, process }) => `${lane} ${process}`)).toEqual([
       ...['0 aaaaaaaa', '1 aaaaaaaa', '2 bbbbbbbb', '3 bbbbbbbb', '4 bbbbbbbb'],
     ]);
-    expect(state.untoldLanes).toMatchObject([{ lane: 5, process: null }]);
+    expect(state.unreportedLanes).toMatchObject([{ lane: 5, process: null }]);
     expect(state).toMatchObject({ callsUnderWay: 6, callSlots: 200, activity: { ownFailures: 2 } });
     expect(state.oldestUnansweredSeconds['transfer-in']).toBe(9);
     // Every member's copy of the ledger says the same.
@@ -99,7 +99,7 @@ describe('the state of a group', () => {
     expect(state.ready).toBe(false);
     expect(state.service).toMatchObject({ state: 'held', reason: 'HTTP 401' });
     expect(state.operations.find(({ operation }) => operation === 'transfer-in')).toMatchObject({
-      ...{ breaker: 'open', closedAt: ['bbbbbbbb'], allowance: null },
+      ...{ breaker: 'open', blockedAt: ['bbbbbbbb'], allowance: null },
     });
     expect(state.reasons.find(({ reason }) => reason.startsWith('payment service held'))).toMatchObject({
       ...{ processes: ['bbbbbbbb'], isBlocking: true },
@@ -121,7 +121,7 @@ describe('the state of a group', () => {
       const state = group(own, [member], nowMs);
       expect(state).toMatchObject({ callsUnderWay: 3, callSlots: 100, unfinished: [] });
       expect(state.lanes.map(({ lane }) => lane)).toEqual([0]);
-      expect(state.untoldLanes.map(({ process }) => process)).toEqual(['bbbbbbbb', 'bbbbbbbb', null, null, null]);
+      expect(state.unreportedLanes.map(({ process }) => process)).toEqual(['bbbbbbbb', 'bbbbbbbb', null, null, null]);
       expect(state.members[1]).toMatchObject({
         ...{ process: 'bbbbbbbb', isCounted: false, answeredAt: told.at },
         figures: { lanes: [1, 2], waiting: 3, unfinished: 1, callsUnderWay: 3 },
@@ -139,17 +139,19 @@ describe('the state of a group', () => {
     const committedOffsets = async () => new Map([0, 1, 2, 3, 4].map((lane) => [lane, lane === 4 ? 11n : 4n]));
     made.lanes.processId = OWN;
     const reader = new StateReader({ ...sources, lanes: { ...sources.lanes, committedOffsets } });
-    const { untoldLanes } = group(await reader.read());
-    const waiting = untoldLanes.map((each) => each.waiting?.find(({ command }) => command === 'transfer-in')?.messages);
+    const { unreportedLanes } = group(await reader.read());
+    const waiting = unreportedLanes.map(
+      (each) => each.waiting?.find(({ command }) => command === 'transfer-in')?.messages,
+    );
     // Without a committed offset, or with one of a deleted topic of the same name, everything waits.
-    expect([untoldLanes.map(({ lane }) => lane), waiting]).toEqual([
+    expect([unreportedLanes.map(({ lane }) => lane), waiting]).toEqual([
       [2, 3, 4, 5],
       [6, 6, 10, 10],
     ]);
-    expect(untoldLanes[0]?.waiting).toHaveLength(COMMAND_TYPES.length);
+    expect(unreportedLanes[0]?.waiting).toHaveLength(COMMAND_TYPES.length);
     const noAnswer = async () => Promise.reject(new Error('no answer'));
     const silent = new StateReader({ ...sources, lanes: { ...sources.lanes, committedOffsets: noAnswer } });
-    expect(group(await silent.read()).untoldLanes[0]?.waiting).toBeNull();
+    expect(group(await silent.read()).unreportedLanes[0]?.waiting).toBeNull();
   });
 
   it('is the state of the process alone if it knows no other member, or is in no group', async () => {
@@ -175,7 +177,12 @@ describe('a member that runs another release', () => {
     expect(made.lanes).toHaveLength(3);
     expect(made).toMatchObject({ callSlots: 100, callsUnderWay: 6 });
     expect(made.members[1]).toMatchObject({
-      ...{ isCounted: true, isOtherRelease: true, release: '0.0.9', untold: ['unfinished', 'calls', 'results'] },
+      ...{
+        isCounted: true,
+        isOtherRelease: true,
+        release: '0.0.9',
+        unreportedParts: ['unfinished', 'calls', 'results'],
+      },
     });
   });
 
@@ -194,7 +201,7 @@ describe('a member that runs another release', () => {
     });
     const made = group(await stateOf(processor([0]), OWN), [known(told!)]);
     expect(made.lanes[1]).toMatchObject({ stage: 'thinking', inputs: [{ cause: 'full-moon', lagMessages: 3 }] });
-    expect(made.members[1]).toMatchObject({ isOtherRelease: false, untold: [] });
+    expect(made.members[1]).toMatchObject({ isOtherRelease: false, unreportedParts: [] });
   });
 
   it.each<[string, (report: { state: Record<string, unknown> }) => void]>([

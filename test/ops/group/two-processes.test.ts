@@ -63,7 +63,7 @@ test('either shows the sums of both', async () => {
     states[1]!.members.map(({ process }) => process).sort(),
   );
   expect(states[0]!.members.map(({ address }) => address).sort()).toEqual([first.httpUrl, second.httpUrl].sort());
-  expect(states[0]).toMatchObject({ callSlots: 200, untoldLanes: [], isGroupKnown: true });
+  expect(states[0]).toMatchObject({ callSlots: 200, unreportedLanes: [], isGroupKnown: true });
 
   for (let index = 0; index < COMMANDS; index += 1) {
     await stack().publisher.publish('transfer-in', `both-${index}`, transferInOf(`both-${index}`));
@@ -164,7 +164,7 @@ test('a killed member is shown as gone, with its lanes, until the other has take
   expect(after.timeline.map(({ process, text }) => `${process} ${text}`)).toContainEqual(
     expect.stringMatching(new RegExp(`^${killed} is no longer in the group; had lanes? `)),
   );
-  const isTakenOver = (state: GroupState): boolean => openLanes(state) === LANES && state.untoldLanes.length === 0;
+  const isTakenOver = (state: GroupState): boolean => openLanes(state) === LANES && state.unreportedLanes.length === 0;
   const later = await eventually(() => ask<GroupState>(first, '/api/group'), isTakenOver, 'its lanes to be open');
   expect(new Set(later.lanes.map(({ process }) => process))).toEqual(new Set([stays]));
   expect(later.members.map(({ standing }) => standing)).toEqual(['member', 'gone']);
