@@ -308,7 +308,8 @@ export class LaneSet {
 
   #laneOf(number: number): Lane {
     const lane = this.#lanes[number];
-    if (lane === undefined) throw new Error(`lane ${number} does not exist: there are ${this.#lanes.length} lanes, from 0`);
+    if (lane === undefined)
+      throw new Error(`lane ${number} does not exist: there are ${this.#lanes.length} lanes, from 0`);
     return lane;
   }
 }
