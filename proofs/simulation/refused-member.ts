@@ -73,7 +73,7 @@ export async function refusedMember(scene: RefusedMemberScene): Promise<string[]
   scene.cutOff([0]);
   await comes(() => isWithout(0), GIVEN_UP_MS_MAX, 'a member that a broker does not answer keeps its lanes');
   scene.cutOff([]);
-  await comes(() => hasLanes(0), BACK_MS_MAX, 'a member that brokers answer again is given no lanes');
+  await comes(() => hasLanes(0), TAKEN_OVER_MS_MAX, 'a member that brokers answer again is given no lanes');
 
   const all = Array.from({ length: scene.members }, (_, slot) => slot);
   const keepsAll = async (else_: string): Promise<void> => {

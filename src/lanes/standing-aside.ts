@@ -17,6 +17,8 @@ import type { Clock } from 'payment-processor-contract/clock';
 import type { AsideAnnouncer } from '../consumers/member-note.ts';
 
 const OUTAGE_MS_MIN = 30_000;
+/** How long brokers must answer before a member takes lanes again: others notice the end of an outage later, and links flap. */
+const ANSWERED_MS_MIN = 30_000;
 /** What lasts this long will not pass by itself: the member rejoins. */
 const LASTING_MS = 60_000;
 /** If changes are refused although checks succeed, only a member with lanes can try one. The pause doubles with each failure. */
@@ -42,8 +44,10 @@ export class StandingAside implements AsideAnnouncer {
   #asideSinceMs: number | null = null;
   #isTryingAgain = false;
   #failedTries = 0;
-  /** How long the group has confirmed this member while brokers did not answer it; null: they answer. */
+  /** How long the group has confirmed this member while brokers did not answer it; null: they have answered for long enough. */
   #cutOffMs: number | null = null;
+  /** How long they have answered since. */
+  #answeredMs = 0;
   #heartbeatMs = -Infinity;
 
   constructor(options: StandingAsideOptions) {
@@ -59,7 +63,7 @@ export class StandingAside implements AsideAnnouncer {
     const unserved = this.#options.api.unserved();
     this.#servedSinceMs = null;
     const isUnserved = unserved !== null && !this.#isTryingAgain && this.#isCertain(unserved);
-    this.#announced = isUnserved || (this.#cutOffMs ?? 0) >= OUTAGE_MS_MIN;
+    this.#announced = isUnserved || this.#isCutOffFor(OUTAGE_MS_MIN);
     return this.#announced;
   }
 
@@ -71,7 +75,7 @@ export class StandingAside implements AsideAnnouncer {
     const isAside = this.#announced === true && lanes.length === 0;
     if (isAside === (this.#asideSinceMs !== null)) return;
     this.#asideSinceMs = isAside ? clock.monotonicMs() : null;
-    if (isAside) log.error({ event: 'stands-aside', reason: this.#cause(), lanes: before });
+    if (isAside) log.error({ event: 'stands-aside', reason: this.reason(), lanes: before });
     else log.info({ event: 'stands-aside-no-more', lanes });
   }
 
@@ -82,7 +86,7 @@ export class StandingAside implements AsideAnnouncer {
       this.#servedSinceMs = null;
       return false;
     }
-    if (this.#lanes.length > 0 && (this.#cutOffMs ?? 0) >= LASTING_MS) return true;
+    if (this.#lanes.length > 0 && this.#isCutOffFor(LASTING_MS)) return true;
     const unserved = this.#options.api.unserved();
     if (unserved === null) return this.#isServedNews();
     return this.#announced ? this.#isToTryAgain(unserved) : this.#isUnservedNews(unserved);
@@ -100,7 +104,17 @@ export class StandingAside implements AsideAnnouncer {
     const nowMs = clock.monotonicMs();
     const pauseMs = Math.min(nowMs - this.#heartbeatMs, sessionTimeoutMs);
     this.#heartbeatMs = nowMs;
-    this.#cutOffMs = unanswered() === null ? null : (this.#cutOffMs ?? 0) + pauseMs;
+    if (unanswered() !== null) {
+      this.#cutOffMs = (this.#cutOffMs ?? 0) + pauseMs;
+      this.#answeredMs = 0;
+      return;
+    }
+    this.#answeredMs += pauseMs;
+    if (this.#answeredMs >= ANSWERED_MS_MIN) this.#cutOffMs = null;
+  }
+
+  #isCutOffFor(ms: number): boolean {
+    return this.#options.unanswered() !== null && (this.#cutOffMs ?? 0) >= ms;
   }
 
   #isCertain({ isFromStart, setting, sinceMs }: Unserved): boolean {

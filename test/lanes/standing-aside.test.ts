@@ -14,6 +14,8 @@ const UNTRUSTED = failed('unreachable', 'SELF_SIGNED_CERT_IN_CHAIN');
 const MINUTE_MS = 60_000;
 /** A check of the service at the latest, and a heartbeat. */
 const CHECKED_MS = 16_000;
+/** Brokers answer for so long before a member takes lanes again. */
+const ANSWERED_MS = 30_000;
 
 let answer: ListReading;
 let events: unknown[];
@@ -217,7 +219,7 @@ describe('a member that a broker does not answer', () => {
     expect(standing.reason()).toBe(reason);
     expect(await newsWithinMs(10 * MINUTE_MS)).toBeNull();
     unanswered = null;
-    expect(await newsWithinMs(CHECKED_MS)).toBe(1_000);
+    expect(await newsWithinMs(2 * MINUTE_MS)).toBe(ANSWERED_MS);
     expect(joins([0, 1])).toBe(false);
     expect(events).toEqual([
       { event: 'stands-aside', reason, lanes: [0, 1] },
@@ -234,8 +236,8 @@ describe('a member that a broker does not answer', () => {
     expect(standing.reason()).toBeNull();
     expect(await newsWithinMs(10 * MINUTE_MS)).toBeNull();
     unanswered = null;
-    expect(await newsWithinMs(MINUTE_MS)).toBeNull();
-    expect(await newsWithinMs(CHECKED_MS)).not.toBeNull();
+    expect(await newsWithinMs(MINUTE_MS + 15_000)).toBeNull();
+    expect(await newsWithinMs(ANSWERED_MS)).not.toBeNull();
     expect(joins([0, 1])).toBe(false);
   });
 
@@ -272,6 +274,31 @@ describe('a member that a broker does not answer', () => {
     expect(await newsWithinMs(2 * MINUTE_MS)).toBeNull();
     answer = PAGE;
     expect(await newsWithinMs(CHECKED_MS)).not.toBeNull();
+    expect(joins([0, 1])).toBe(false);
+  });
+
+  test('with a link that comes and goes stands aside until brokers answer for half a minute', async () => {
+    await served();
+    const flap = async (): Promise<number | null> => {
+      unanswered = SILENCE;
+      const away = await newsWithinMs(40_000);
+      if (away !== null) return away;
+      unanswered = null;
+      return newsWithinMs(10_000);
+    };
+    expect(await flap()).toBeNull();
+    expect(await flap()).not.toBeNull();
+    expect(joins([])).toBe(true);
+    for (let times = 0; times < 5; times += 1) expect(await flap()).toBeNull();
+    unanswered = null;
+    expect(await newsWithinMs(MINUTE_MS)).not.toBeNull();
+  });
+
+  test('announces nothing at joins of others once it is answered again', async () => {
+    await served();
+    unanswered = SILENCE;
+    await newsWithinMs(50_000);
+    unanswered = null;
     expect(joins([0, 1])).toBe(false);
   });
 });

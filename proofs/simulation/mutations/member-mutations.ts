@@ -10,14 +10,14 @@ export const MEMBER_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a member that a broker does not answer keeps its lanes',
-    find: 'if (this.#lanes.length > 0 && (this.#cutOffMs ?? 0) >= LASTING_MS) return true;',
+    find: 'if (this.#lanes.length > 0 && this.#isCutOffFor(LASTING_MS)) return true;',
     replace: '',
     isToldDirectly: true,
   },
   {
     name: 'members that a broker does not answer each announce it only when they rejoin',
-    find: '(this.#cutOffMs ?? 0) >= OUTAGE_MS_MIN',
-    replace: '(this.#cutOffMs ?? 0) >= LASTING_MS',
+    find: 'this.#isCutOffFor(OUTAGE_MS_MIN)',
+    replace: 'this.#isCutOffFor(LASTING_MS)',
     isToldDirectly: true,
   },
   {
