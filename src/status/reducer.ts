@@ -112,7 +112,7 @@ function orderOf(state: TransactionState, observation: Observation, writtenMs: n
   const updatedMs = instantOf(observation.transaction?.updatedAt ?? null);
   const knownMs = instantOf(state.updatedAt);
   if (updatedMs !== null && knownMs !== null) {
-    if (updatedMs === knownMs && isOpenAgain(state, observation)) return 'stale';
+    if (updatedMs === knownMs && isOldView(state, observation)) return 'stale';
     if (updatedMs !== knownMs) return updatedMs > knownMs || isLastingEnd(state, observation) ? 'newer' : 'stale';
   }
   // Else all news would be stale until the time that a wrong clock showed. A request made after the order was first unclear is newer.
@@ -136,9 +136,13 @@ function isLastingEnd(state: TransactionState, { requestBeganMs, transaction }: 
   return endsIn(transaction?.status ?? null, state.status) && requestBeganMs >= state.seenEndedMs + REPLICA_LAG_MS_MAX;
 }
 
-/** A payment that had ended is shown as open. If its end had an earlier updatedAt than its beginning, this may be an old view. */
-function isOpenAgain(state: TransactionState, { transaction }: Observation): boolean {
-  return endsIn(state.status, transaction?.status ?? null);
+/**
+ * Whether a payment that had ended is shown as open soon after. If its end had an earlier updatedAt than its beginning, a replica
+ * may show the beginning again. If the service shows it for longer, it has opened the payment again.
+ */
+function isOldView(state: TransactionState, { requestBeganMs, transaction }: Observation): boolean {
+  const isOpenAgain = endsIn(state.status, transaction?.status ?? null);
+  return isOpenAgain && requestBeganMs < state.seenEndedMs + REPLICA_LAG_MS_MAX;
 }
 
 /** Times never go back: a newer observation counts as no earlier than the previous ones, whatever its request's times. */

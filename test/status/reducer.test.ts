@@ -83,9 +83,10 @@ describe('which observation is newer', () => {
     const other = { ...completed, status: 'REFUNDED', began: 160_200, ended: 160_300 };
     expect(fold(pending, lasting, pending, other).transaction).toEqual(['PENDING', 'COMPLETED']);
     expect(fold(pending, { ...lasting, status: 'SENT' }).transaction).toEqual(['PENDING']);
-    const oldView = (updatedMs: number): Seen => ({ ...pending, updatedMs, began: 170_000, ended: 170_100 });
-    expect(fold(pending, lasting, oldView(789)).transaction).toEqual(['PENDING', 'COMPLETED']);
-    expect(fold(pending, lasting, oldView(790)).transaction).toEqual(['PENDING', 'COMPLETED', 'PENDING']);
+    const view = (began: number, updatedMs = 789): Seen => ({ ...pending, updatedMs, began, ended: began + 100 });
+    expect(fold(pending, lasting, view(120_299)).transaction).toEqual(['PENDING', 'COMPLETED']);
+    expect(fold(pending, lasting, view(120_299, 790)).transaction).toEqual(['PENDING', 'COMPLETED', 'PENDING']);
+    expect(fold(pending, lasting, view(120_300)).transaction).toEqual(['PENDING', 'COMPLETED', 'PENDING']);
   });
 
   test.each([null, 50])(
