@@ -110,7 +110,8 @@ export class StandingAside implements AsideAnnouncer {
       return;
     }
     this.#answeredMs += pauseMs;
-    if (this.#answeredMs >= ANSWERED_MS_MIN) this.#cutOffMs = null;
+    // Before it has announced anything, short outages that hit all members must not add up: each may notice them at another time.
+    if (this.#announced !== true || this.#answeredMs >= ANSWERED_MS_MIN) this.#cutOffMs = null;
   }
 
   #isCutOffFor(ms: number): boolean {

@@ -43,8 +43,8 @@ Examples:
     'why; kept with the order',
     'released',
   ).details(`
-Without a type all are released; the command prints whose holds it ends. Exits with 5 when a lane has not confirmed in time, or Kafka has not
-confirmed the write to it: it may still hold its commands.
+Without a type all are released; the command prints whose holds it ends. Exits with 5 when a lane has not confirmed in
+time, or Kafka has not confirmed the write to it: it may still hold its commands.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:

@@ -97,7 +97,7 @@ Examples:
       requireRevision(entry, flags);
       judge(output, await verify(settings, flags, entry), flags.unverified);
       if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
-      if (flags.decision === 'RETRY' && current.outcome !== 'UNKNOWN') {
+      if (flags.decision === 'RETRY' && ['INVALID', 'EXPIRED', 'FAILED'].includes(current.outcome)) {
         output.note(
           `ask the publisher first: ${current.outcome} tells it to take a new key, and if it has, the RETRY pays a second time`,
         );
