@@ -7,7 +7,7 @@ import { lanesInWords } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { Entry, Phase } from '../../../src/ledger/entry.ts';
 import { decodeEntry } from '../../../src/ledger/entry-record.ts';
-import { decodePosition, ENTRY_PREFIX, OWNER_KEY, POSITION_KEY } from '../../../src/ledger/ledger-records.ts';
+import { decodePosition, ENTRY_PREFIX, OWNER_KEY, type PositionRecord } from '../../../src/ledger/ledger-records.ts';
 import { learnSchema, LedgerFormatError, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
 import { OPERATIONS, type SubjectIds } from '../../../src/ledger/operations.ts';
 import { cliKafka, type CliSettings } from './context.ts';
@@ -43,9 +43,18 @@ function decodedBy<Value>(decode: (value: Buffer) => Value, { offset, value }: T
 const entryIn = (record: TopicRecord): Entry | null => decodedBy(decodeEntry, record);
 
 /**
+ * @param record the last one with POSITION_KEY; null: the lane has none
+ * @returns by topic: the lane has admitted every message before this offset
+ * @throws CliFailure for a record of another release
+ */
+export function admittedBy(record: TopicRecord | null): PositionRecord['next'] {
+  return record === null ? {} : (decodedBy(decodePosition, record)?.next ?? {});
+}
+
+/**
  * Reads the key's whole lane, except for compacted records.
  * @param onEntry called for each record of the key, oldest first
- * @param onPosition called with the offsets, by topic, before which the lane has admitted everything; the last call counts
+ * @param onOther called for each other record of the lane
  * @returns sentences about records that an open transaction hides
  * @throws CliFailure for a record of another release
  */
@@ -53,7 +62,7 @@ export async function readEntryRecords(
   settings: CliSettings,
   key: string,
   onEntry: (record: EntryRecord) => void,
-  onPosition: (next: Readonly<Record<string, bigint>>) => void = () => undefined,
+  onOther: (record: TopicRecord) => void = () => undefined,
 ): Promise<readonly string[]> {
   return readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
@@ -61,7 +70,7 @@ export async function readEntryRecords(
     onRecord: (record) => {
       const { offset, partition: lane, timestampMs } = record;
       if (entryKeyOf(record) === key) onEntry({ lane, offset, timestampMs, entry: entryIn(record) });
-      if (record.key?.toString() === POSITION_KEY) onPosition(decodedBy(decodePosition, record)?.next ?? {});
+      else onOther(record);
     },
   });
 }

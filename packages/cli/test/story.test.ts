@@ -213,6 +213,35 @@ describe('a key that is used again after the ledger has forgotten it', () => {
     },
   );
 
+  test.each([
+    ['the tombstone', [record(2n, null)]],
+    ['nothing', []],
+  ])('so it is once compaction has left %s in the ledger', (_, entries) => {
+    const told = { ...story('ACCEPTED', []), ...forgotten, entries, messages: [message(9n, 'fingerprint')] };
+    expect(paymentIn(told)).toMatch(/^nothing known of the message that waits/);
+    expect(storyDocument(told, false)).toMatchObject({
+      payment: { earlierOutcome: 'ACCEPTED' },
+      published: [{ role: 'new-command' }],
+    });
+  });
+
+  test('a message that names the place of the forgotten command as its own waits all the same', () => {
+    const { offset, partition } = origin;
+    const told = {
+      ...story('ACCEPTED', []),
+      ...forgotten,
+      messages: [{ ...message(9n, 'fingerprint'), movedFrom: { offset, partition } }],
+    };
+    expect(storyDocument(told, false)).toMatchObject({ published: [{ role: 'new-command' }] });
+  });
+
+  test('a message whose result was published since the ledger was read does not wait', () => {
+    const told = story('ACCEPTED', []);
+    const { source } = told.results[0]?.value ?? resultOf('invoice');
+    const messages = [{ ...message(9n, 'fingerprint'), ...source }];
+    expect(paymentIn({ ...told, messages })).toMatch(/^not settled/);
+  });
+
   test('a copy that was answered before stays one', () => {
     const told = {
       ...story('ACCEPTED', []),
@@ -235,7 +264,7 @@ describe('a key that is used again after the ledger has forgotten it', () => {
       ...told,
       results: [
         { ...result, value, problem: null },
-        { ...result, offset: 2n },
+        { ...result, offset: 2n, value: { ...result.value, source: later.origin }, problem: null },
       ],
       entries: [record(1n, entry), record(2n, null), record(3n, later)],
       messages: [message(7n, 'fingerprint'), message(9n, 'fingerprint')],
@@ -258,7 +287,7 @@ test('of a ledger that was not read to its end it is not said that it lacks the 
   };
   const messages = [{ ...message, value: {}, problem: null, fingerprint: 'f' }];
   const shown = (isCutShort: boolean): string =>
-    storyText({ ...story('ACCEPTED', [], isCutShort), messages }, false).join('\n');
+    storyText({ ...story('ACCEPTED', [], isCutShort), results: [], messages }, false).join('\n');
   expect(shown(false)).toMatch(/state +not in the ledger: .*\n[^]*not admitted yet, or forgotten/);
   expect(shown(true)).toMatch(/state +as far as it was read: not in the ledger\n/);
   expect(shown(true)).not.toMatch(/transfer-in +not admitted yet/);

@@ -14,7 +14,8 @@ import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
 import { summaryOf, type LetterSummary } from '../dead-letter.ts';
 import { decodedMessage, messageContent, type Content } from '../message-content.ts';
-import { readEntryRecords, subjectOf, type EntryRecord } from '../ledger.ts';
+import { POSITION_KEY } from '../../../../src/ledger/ledger-records.ts';
+import { admittedBy, readEntryRecords, subjectOf, type EntryRecord } from '../ledger.ts';
 import type { Output } from '../output.ts';
 import { readTopics, within } from '../topic-reading.ts';
 import { letterName, notedLetter, noteOf, type RedriveNote } from '../redrive-notes.ts';
@@ -53,7 +54,7 @@ export async function readStory(
   const notes: RedriveNote[] = [];
   const entries: EntryRecord[] = [];
   const cuts: string[] = [];
-  let admittedTo: Story['admittedTo'] = {};
+  let position: TopicRecord | null = null;
   let leftOut = 0;
   const keep = <Item>(items: Item[], item: Item): void => {
     leftOut += keepSome(items, item, RECORDS_MAX);
@@ -91,7 +92,9 @@ export async function readStory(
     settings,
     key,
     (record) => keep(entries, record),
-    (next) => (admittedTo = next),
+    (record) => {
+      if (record.key?.toString() === POSITION_KEY) position = record;
+    },
   );
   const unread = await Promise.all([
     within(readForMs, 'the topics of commands, decisions, results and dead letters', ofTopics),
@@ -115,7 +118,7 @@ export async function readStory(
     key,
     messages,
     entries,
-    admittedTo,
+    admittedTo: admittedBy(position),
     results,
     decisions,
     letters: letters.map((letter) => ({ letter, redriven: redrivenOf.get(letterName(letter)) ?? [] })),
@@ -136,9 +139,15 @@ export async function publishedMessage(
   return { ...place, commandType, valueBytes: value?.length ?? 0, ...content, movedFrom: movedFromOf(headers) };
 }
 
+/** As the processor reads it: a publisher may have written any text. */
+function isPlainNumber(text: string | undefined): text is string {
+  return /^\d{1,15}$/.test(text ?? '');
+}
+
 function movedFromOf(headers: TopicRecord['headers']): PublishedMessage['movedFrom'] {
   const { 'moved-partition': partition, 'moved-offset': offset } = headers;
-  return partition === undefined || offset === undefined ? null : { partition, offset };
+  if (!isPlainNumber(partition) || !isPlainNumber(offset)) return null;
+  return { partition: Number(partition), offset: BigInt(offset) };
 }
 
 /** A publisher's JSON may have any form. */

@@ -9,7 +9,7 @@ import {
   type PaymentState,
 } from 'payment-processor-client/internal/payment-state';
 import type { CommandType } from 'payment-processor-contract/commands';
-import type { CommandResult } from 'payment-processor-contract/types';
+import type { CommandResult, CommandSource } from 'payment-processor-contract/types';
 import type { LetterSummary } from '../dead-letter.ts';
 import type { EntryRecord } from '../ledger.ts';
 import type { Content } from '../message-content.ts';
@@ -34,7 +34,7 @@ export type PublishedMessage = Published<object> & {
   /** The fingerprint of type and fields, as in a ledger entry; null: unreadable. */
   readonly fingerprint: string | null;
   /** The first place of a message that was moved to the key's lane. */
-  readonly movedFrom: { readonly partition: string; readonly offset: string } | null;
+  readonly movedFrom: Pick<CommandSource, 'partition' | 'offset'> | null;
 };
 
 /** A published decision of an operator. */
@@ -133,21 +133,21 @@ export function hasNewCommand(story: Story): boolean {
 
 /** The last outcome of an earlier command under the key, which the ledger has forgotten since; null: none was read. */
 export function earlierOutcomeOf(story: Story): CommandResult['outcome'] | null {
-  const sourceOf = ({ source: { offset, partition, topic } }: CommandResult): string =>
-    `${topic}/${partition}/${offset}`;
   const settled = story.results.filter((result) => !isOfMessage(result)).flatMap(({ value }) => value ?? []);
-  const last = settled.at(-1);
-  if (last === undefined) return null;
-  return settled.findLast((value) => sourceOf(value) !== sourceOf(last))?.outcome ?? null;
+  if (hasNewCommand(story)) return settled.at(-1)?.outcome ?? null;
+  const present = currentEntryOf(story)?.origin ?? settled.at(-1)?.source;
+  if (present === undefined) return null;
+  return settled.findLast(({ source }) => !isSamePlace(source, present))?.outcome ?? null;
 }
 
 /** Whether the result has an earlier revision than the one in progress, or belongs to an earlier command of the key. */
 function isPassed(result: CommandResult | null, running: Entry | null): boolean {
   if (result === null || running === null) return false;
-  const { origin, revision } = running;
-  const { offset, partition, topic } = result.source;
-  const isOfEntry = topic === origin.topic && partition === origin.partition && offset === origin.offset;
-  return !isOfEntry || result.revision < revision;
+  return !isSamePlace(result.source, running.origin) || result.revision < running.revision;
+}
+
+function isSamePlace(left: CommandSource, right: CommandSource): boolean {
+  return left.topic === right.topic && left.partition === right.partition && left.offset === right.offset;
 }
 
 export type MessageRole =
@@ -169,21 +169,25 @@ export type MessageRole =
 /** A message's role for the ledger entry of its key. */
 export function roleOf(message: PublishedMessage, story: Story): MessageRole {
   const entry = lastEntryOf(story);
-  if (entry === null) return story.isCutShort ? 'unread' : 'not-admitted';
-  const partition = message.movedFrom?.partition ?? String(message.partition);
-  const offset = message.movedFrom?.offset ?? message.offset.toString();
+  const isForgotten = currentEntryOf(story) === null;
+  // Compaction may have left no trace of the key in the ledger, but its results tell of it.
+  const wasKnown = story.entries.length + story.results.length > 0;
+  if (isForgotten && !story.isCutShort && wasKnown && isWaiting(message, story)) return 'new-command';
+  const { movedFrom, topic } = message;
+  const { offset, partition } = movedFrom ?? message;
+  if (entry !== null && isSamePlace(entry.origin, { topic, partition, offset })) return 'command';
+  if (isForgotten && story.isCutShort) return 'unread';
+  if (entry === null) return 'not-admitted';
   const { origin } = entry;
-  if (origin.topic === message.topic && String(origin.partition) === partition && origin.offset.toString() === offset) {
-    return 'command';
-  }
-  if (currentEntryOf(story) === null) {
-    if (story.isCutShort) return 'unread';
-    if (message.offset >= (story.admittedTo[message.topic] ?? 0n)) return 'new-command';
-  }
-  const isOfSamePartition = origin.topic === message.topic && String(origin.partition) === partition;
-  if (isOfSamePartition && BigInt(offset) < origin.offset) return 'earlier';
+  if (origin.topic === topic && origin.partition === partition && offset < origin.offset) return 'earlier';
   if (message.fingerprint === null) return 'unread';
   return message.fingerprint === entry.fingerprint ? 'copy' : 'other-content';
+}
+
+/** Its lane has not admitted it, as far as was read. The results may have been read later than the ledger. */
+function isWaiting(message: PublishedMessage, { admittedTo, results }: Story): boolean {
+  if (message.offset < (admittedTo[message.topic] ?? 0n)) return false;
+  return !results.some(({ value }) => value !== null && isSamePlace(value.source, message));
 }
 
 export interface ShownCall {
