@@ -9,7 +9,13 @@
  * closed. It delivers an unreadable record as such, so that none is skipped silently.
  */
 import { laneOfKey } from './kafka/topic-bounds.ts';
-import { openTopicReader, type ReaderLimits, type ReaderStart, type TopicReader } from './kafka/topic-reader.ts';
+import {
+  openTopicReader,
+  type ReaderLimits,
+  type ReaderStart,
+  type TopicReader,
+  type TopicReaderOptions,
+} from './kafka/topic-reader.ts';
 import type { PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { everyTopic, jsonCopyOf, recordOfTopic, topicNames, type TopicNames } from 'payment-processor-contract/topics';
@@ -85,10 +91,7 @@ const REBALANCE_SLACK_MS = GIVE_UP_TIMEOUT_MS + 10_000;
  * @throws PaymentClientError
  */
 export async function subscribe(settings: PublisherSettings, options: SubscriptionOptions): Promise<Subscription> {
-  return withClientErrors(async () => {
-    checkOptions(options);
-    return open(settings, options);
-  });
+  return withClientErrors(() => open(settings, options, options.untilEnd ?? false));
 }
 
 /** The same, to the end of all that is written, so that an open transaction hides nothing from conclusions. */
@@ -96,17 +99,15 @@ export async function subscribeUntilWritten(
   settings: PublisherSettings,
   options: Omit<SubscriptionOptions, 'untilEnd'>,
 ): Promise<Subscription> {
-  return withClientErrors(async () => {
-    checkOptions(options);
-    return open(settings, options, 'written');
-  });
+  return withClientErrors(() => open(settings, options, 'written'));
 }
 
 async function open(
   settings: PublisherSettings,
   options: SubscriptionOptions,
-  untilEnd: boolean | 'written' = options.untilEnd ?? false,
+  untilEnd: TopicReaderOptions['untilEnd'],
 ): Promise<Subscription> {
+  checkOptions(options);
   const limits = limitsOf(options);
   const names = topicNames(settings.TOPIC_PREFIX);
   const { decode, nameOf } = sourceOf(settings, names, options.format ?? 'avro');
