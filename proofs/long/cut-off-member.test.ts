@@ -3,15 +3,12 @@
  * lanes again once that broker answers it.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startEngine, type Engine } from 'payment-processor-local-kafka/start';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { transferInOf } from '../../test/support/commands.ts';
 import { KafkaGate } from '../../test/support/kafka-gate.ts';
-import { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
+import { useOwnEngine } from './own-engine.ts';
 
-/** Starts of JVMs on a loaded machine. */
-const START_MS_MAX = 120_000;
 const TEST_MS_MAX = 360_000;
 /** A minute of silence, requests that time out, and lanes whose owner could not release them. */
 const GIVEN_UP_MS_MAX = 150_000;
@@ -19,26 +16,20 @@ const BACK_MS_MAX = 60_000;
 const LANES = 6;
 const COMMANDS = 60;
 
-let engine: Engine;
-let stack: Stack;
+// With shorter sessions the group would drop it before it can stand aside.
+const settings = { KAFKA_SESSION_TIMEOUT_MS: '6000', KAFKA_HEARTBEAT_INTERVAL_MS: '1000' };
+const { engine, stack } = useOwnEngine(3, { name: 'reach', lanes: LANES, settings });
 let gates: KafkaGate[] = [];
 beforeAll(async () => {
-  engine = await startEngine({ brokers: 3 });
-  const at = { kafkaBrokers: engine.brokers, schemaRegistryUrl: engine.registryUrl };
-  // With shorter sessions the group would drop it before it can stand aside.
-  const settings = { KAFKA_SESSION_TIMEOUT_MS: '6000', KAFKA_HEARTBEAT_INTERVAL_MS: '1000' };
-  stack = await Stack.open({ name: 'reach', lanes: LANES, settings, ...at });
-  gates = await KafkaGate.toAll(engine.brokers);
-}, START_MS_MAX);
+  gates = await KafkaGate.toAll(engine().brokers);
+});
 afterAll(async () => {
-  await stack.close();
   await Promise.all(gates.map((gate) => gate.close()));
-  await engine.stop();
 });
 
 /** Index of the broker that coordinates the group: the leader of the group's partition. */
 async function coordinator(groupId: string): Promise<number> {
-  const { topics } = await withAdmin(stack.kafka, (admin) =>
+  const { topics } = await withAdmin(stack().kafka, (admin) =>
     admin.fetchTopicMetadata({ topics: ['__consumer_offsets'] }),
   );
   const partitions = topics[0]?.partitions ?? [];
@@ -49,7 +40,7 @@ async function coordinator(groupId: string): Promise<number> {
 
 async function published(name: string): Promise<string[]> {
   const keys = Array.from({ length: COMMANDS }, (_, index) => `${name}-${index}`);
-  for (const key of keys) await stack.publisher.publish('transfer-in', key, transferInOf(key));
+  for (const key of keys) await stack().publisher.publish('transfer-in', key, transferInOf(key));
   return keys;
 }
 
@@ -57,23 +48,23 @@ test.each(['stands still', 'is away'])(
   'a member for which one broker of three %s gives its lanes to those that all brokers answer',
   async (ending) => {
     const name = ending.replaceAll(' ', '-');
-    const other = await stack.startProcessor();
-    const cutOff = await stack.startProcessor({
+    const other = await stack().startProcessor();
+    const cutOff = await stack().startProcessor({
       KAFKA_BROKERS: gates.map(({ address }) => address).join(','),
-      STATE_DIR: `${stack.environment['STATE_DIR'] ?? ''}-${name}`,
+      STATE_DIR: `${stack().environment['STATE_DIR'] ?? ''}-${name}`,
     });
     await eventually(
       async () => [other, cutOff].map((processor) => processor.assignedLanes().length),
       (counts) => counts.every((count) => count === LANES / 2),
       'half of the lanes each',
     );
-    await stack.journal.resultsOfAll(await published(`before-${name}`));
-    const groupId = stack.environment['KAFKA_GROUP_ID'] ?? '';
+    await stack().journal.resultsOfAll(await published(`before-${name}`));
+    const groupId = stack().environment['KAFKA_GROUP_ID'] ?? '';
     const gate = gates[((await coordinator(groupId)) + 1) % gates.length];
     if (ending === 'is away') await gate?.vanish();
     else gate?.stall();
     const keys = await published(`cut-off-${name}`);
-    const results = await stack.journal.resultsOfAll(keys, GIVEN_UP_MS_MAX);
+    const results = await stack().journal.resultsOfAll(keys, GIVEN_UP_MS_MAX);
     expect(new Set(results.map(({ value }) => value.outcome))).toEqual(new Set(['ACCEPTED']));
     await eventually(
       () => cutOff.readiness(),
@@ -90,8 +81,8 @@ test.each(['stands still', 'is away'])(
       'lanes of the member that is no longer cut off',
       BACK_MS_MAX,
     );
-    await stack.journal.resultsOfAll(await published(`after-${name}`));
-    await stack.endProcessors();
+    await stack().journal.resultsOfAll(await published(`after-${name}`));
+    await stack().endProcessors();
   },
   TEST_MS_MAX,
 );

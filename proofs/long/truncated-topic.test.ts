@@ -5,45 +5,33 @@
 import { globSync } from 'node:fs';
 import { readFile, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startEngine, type Engine } from 'payment-processor-local-kafka/start';
+import { expect, test } from 'vitest';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { transferInOf } from '../../test/support/commands.ts';
-import { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
+import { useOwnEngine } from './own-engine.ts';
 
-/** Starts of JVMs on a loaded machine. */
-const START_MS_MAX = 120_000;
+const TEST_MS_MAX = 120_000;
 const COMMANDS = 20;
 const KEPT = 15;
 /** Of a batch, before its length, and with it. */
 const LENGTH_AT = 8;
 const LENGTH_END = 12;
 
-let engine: Engine;
-let stack: Stack;
-beforeAll(async () => {
-  engine = await startEngine();
-  const at = { kafkaBrokers: engine.brokers, schemaRegistryUrl: engine.registryUrl };
-  stack = await Stack.open({ name: 'cut', lanes: 1, ...at });
-}, START_MS_MAX);
-afterAll(async () => {
-  await stack.close();
-  await engine.stop();
-});
+const { engine, stack } = useOwnEngine(1, { name: 'cut', lanes: 1 });
 
 /** Each is a batch of its own. */
 async function published(name: string): Promise<string[]> {
   const keys = Array.from({ length: COMMANDS }, (_, index) => `${name}-${index}`);
   for (const key of keys) {
     const value = stringifyLossless(transferInOf(key));
-    await stack.publishRaw('transfer-in', { key, value, headers: { 'content-type': 'application/json' } });
+    await stack().publishRaw('transfer-in', { key, value, headers: { 'content-type': 'application/json' } });
   }
   return keys;
 }
 
 async function cutOff(topic: string): Promise<void> {
-  const [file = ''] = globSync(join(engine.directory, `*/data/${topic}-0/*.log`));
+  const [file = ''] = globSync(join(engine().directory, `*/data/${topic}-0/*.log`));
   const bytes = await readFile(file);
   let end = 0;
   for (let batch = 0; batch < KEPT; batch += 1) end += LENGTH_END + bytes.readInt32BE(end + LENGTH_AT);
@@ -53,14 +41,14 @@ async function cutOff(topic: string): Promise<void> {
 test(
   'a topic that lost its end and has grown again stops its lane',
   async () => {
-    const first = await stack.startProcessor();
-    await stack.journal.resultsOfAll(await published('before'));
+    const first = await stack().startProcessor();
+    await stack().journal.resultsOfAll(await published('before'));
     await first.stop();
-    await engine.broker(0).kill();
-    await cutOff(stack.topics.commands['transfer-in']);
-    await engine.broker(0).start();
+    await engine().broker(0).kill();
+    await cutOff(stack().topics.commands['transfer-in']);
+    await engine().broker(0).start();
     await published('after');
-    const next = await stack.spawnProcessor();
+    const next = await stack().spawnProcessor();
     await next.logged('lanes-assigned');
     const { reasons } = await eventually(
       () => next.readiness(),
@@ -71,5 +59,5 @@ test(
       /read up to offset 20, but the topic has records of leader epoch \d+ only up to offset 15/,
     );
   },
-  START_MS_MAX,
+  TEST_MS_MAX,
 );

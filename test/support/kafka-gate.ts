@@ -1,7 +1,8 @@
 /**
  * A gate before one broker: clients that begin at its address are kept to it, since what the broker tells of its own address
- * is rewritten. With a gate before each broker, those of the others are rewritten, too. It can stand still, as a broker does whose process is stopped: connections are accepted, nothing is answered;
- * or be away: connections are refused, and those that there were are gone.
+ * is rewritten. With a gate before each broker, those of the others are rewritten, too. It can stand still, as a broker does whose
+ * process is stopped: connections are accepted, nothing is answered; or be away: connections are refused, and those that there were
+ * are gone.
  *
  *   open -> (stall, or the first request that is to) standing still -> (open) open
  *   open -> (vanish) away -> (open) open, at the same address

@@ -2,15 +2,21 @@
 import { afterAll, afterEach, beforeAll, inject } from 'vitest';
 import { Stack, type StackOptions } from './stack.ts';
 
-/** @returns a function that gives the open stack */
-export function useStack(options: Omit<StackOptions, 'kafkaBrokers' | 'schemaRegistryUrl'>): () => Stack {
+type EngineAt = Pick<StackOptions, 'kafkaBrokers' | 'schemaRegistryUrl'>;
+
+const sharedEngine = (): EngineAt => ({
+  kafkaBrokers: inject('kafkaBrokers'),
+  schemaRegistryUrl: inject('schemaRegistryUrl'),
+});
+
+/**
+ * @param at the engine to use, once it runs; by default the shared one
+ * @returns a function that gives the open stack
+ */
+export function useStack(options: Omit<StackOptions, keyof EngineAt>, at = sharedEngine): () => Stack {
   let stack: Stack | null = null;
   beforeAll(async () => {
-    stack = await Stack.open({
-      ...options,
-      kafkaBrokers: inject('kafkaBrokers'),
-      schemaRegistryUrl: inject('schemaRegistryUrl'),
-    });
+    stack = await Stack.open({ ...options, ...at() });
   });
   afterEach((context) => {
     if (context.task.result?.state === 'fail' && stack !== null) console.error(stack.logs());
