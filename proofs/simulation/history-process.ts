@@ -1,52 +1,68 @@
 /**
- * Runs histories in child processes: up to one per core, and one per mutation, because a process loads a module only once.
- * Run as a program, this file is the child: its arguments hold the task, and it sends its summary to the parent.
+ * A child process that runs histories, one task at a time, so that several cores do. Run as a program, this file is the child:
+ * its argument names the mutations that its tasks may have.
  */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
+import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { COMPILE_CACHE } from '../../dev/compile-cache.ts';
-import { applyChange, type Change } from './mutations.ts';
+import { MutatedSources } from './mutated-sources.ts';
 import { runHistories, type RunOptions, type Summary } from './run-histories.ts';
 
 export type Task = Omit<RunOptions, 'trace' | 'onHistory'> & {
-  readonly mutation: Change | null;
+  /** The name of a mutation; null: none. */
+  readonly mutation: string | null;
 };
 
 type Report = { kind: 'progress'; histories: number } | { kind: 'over'; summary: Summary };
 
 const PROGRESS_HISTORIES = 10;
 
-/** @param onProgress receives how many histories are over */
-export function runApart(task: Task, onProgress: (histories: number) => void): Promise<Summary> {
-  return new Promise((resolve, reject) => {
+export class HistoryProcess {
+  readonly #child: ChildProcess;
+
+  constructor(mutations: readonly string[]) {
     const env = { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE };
-    const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(task)], { env });
-    child.on('message', (report: Report) => {
-      if (report.kind === 'progress') {
-        onProgress(report.histories);
-        return;
-      }
-      resolve(report.summary);
-      child.disconnect();
+    this.#child = fork(fileURLToPath(import.meta.url), [JSON.stringify(mutations)], { env });
+  }
+
+  /** @param onProgress receives how many histories are over. @throws if the process ends before the task does */
+  run(task: Task, onProgress: (histories: number) => void = () => undefined): Promise<Summary> {
+    const child = this.#child;
+    return new Promise((resolve, reject) => {
+      const onExit = (code: number | null, signal: string | null): void =>
+        reject(new Error(`the process of histories ended with ${code ?? signal}`));
+      const onMessage = (report: Report): void => {
+        if (report.kind === 'progress') {
+          onProgress(report.histories);
+          return;
+        }
+        child.off('exit', onExit).off('message', onMessage);
+        resolve(report.summary);
+      };
+      child.on('exit', onExit).on('message', onMessage);
+      child.send(task);
     });
-    child.on('exit', (code, signal) => reject(new Error(`the process of histories ended with ${code ?? signal}`)));
-  });
+  }
+
+  end(): void {
+    this.#child.disconnect();
+  }
 }
 
-async function main(task: Task): Promise<void> {
-  if (task.mutation !== null) applyChange(task.mutation);
+async function runTask(task: Task, sources: MutatedSources): Promise<void> {
   const send = (report: Report): void => void process.send?.(report);
+  sources.apply(task.mutation);
   const summary = await runHistories({
     ...task,
     onHistory: ({ histories }) => {
       if (histories % PROGRESS_HISTORIES === 0) send({ kind: 'progress', histories });
     },
   });
-  // Exiting at once could lose a long summary, so wait until the parent has it.
-  const taken = once(process, 'disconnect');
   send({ kind: 'over', summary });
-  await taken;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await main(JSON.parse(process.argv[2] ?? '') as Task);
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const sources = new MutatedSources(JSON.parse(process.argv[2] ?? '[]') as string[]);
+  process.on('message', (task: Task) => void runTask(task, sources));
+  process.on('disconnect', () => process.exit());
+}

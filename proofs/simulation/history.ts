@@ -88,6 +88,7 @@ class World {
   readonly #holders: Holders;
   readonly #upkeepOptions: UpkeepOptions;
   readonly #upkeep: KafkaUpkeep;
+  #isOverdue = false;
   #absentFromMs = Infinity;
 
   constructor(options: HistoryOptions) {
@@ -260,9 +261,12 @@ class World {
     await this.#until(isSettled);
   }
 
+  /** What is not over in time breaks a promise, so nothing else is waited for after it. */
   async #until(isOver: () => boolean): Promise<void> {
+    if (this.#isOverdue) return;
     const untilMs = this.#time.nowMs + (this.#scenario.disturbed.has('clocks') ? CLOCKS_HEAL_MS_MAX : HEAL_MS_MAX);
     while (!isOver() && this.#time.nowMs < untilMs) await this.#time.runUntil(() => false, this.#time.nowMs + LOOK_MS);
+    this.#isOverdue = !isOver();
   }
 
   async #rest(): Promise<void> {

@@ -1,9 +1,8 @@
 /**
  * Protections of the processor that can be removed, one at a time, to see that histories notice. Each mutation replaces an
- * expression while the source is loaded. The expression must occur exactly once, in any file and with any formatting.
+ * expression in a function. The expression must occur exactly once, in any file and with any formatting.
  */
 import { globSync, readFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
 import type { Disturbance } from './disturbances.ts';
 import { CALL_MUTATIONS } from './mutations/call-mutations.ts';
 import { DECISION_MUTATIONS } from './mutations/decision-mutations.ts';
@@ -48,7 +47,7 @@ interface Place {
   readonly end: number;
 }
 
-const ROOT = new URL('../../', import.meta.url);
+export const ROOT = new URL('../../', import.meta.url);
 /** The sources that the processor runs. */
 const SOURCES = '{src,packages/contract/src}/**/*.ts';
 let sources: ReadonlyMap<string, Bare> | null = null;
@@ -85,7 +84,7 @@ function bareOf(source: string): Bare {
   return { source, text: kept.map(([character]) => character).join(''), at: (index) => kept[index]?.index ?? NaN };
 }
 
-/** A mutation whose place is found. A child process gets it, because finding the place reads every source. */
+/** A mutation whose place is found. */
 export interface Change extends Place {
   readonly replace: string;
 }
@@ -100,21 +99,4 @@ export function changeOf(name: string): Change {
       `the sources have the expression of "${name}" ${others.length + (place === undefined ? 0 : 1)} times, not once`,
     );
   return { ...place, replace: mutation.replace };
-}
-
-/** Modules that are loaded from now on have the change. */
-export function applyChange({ end, file, replace, start }: Change): void {
-  const target = new URL(file, ROOT).href;
-  registerHooks({
-    load: (url, context, nextLoad) => {
-      const loaded = nextLoad(url, context);
-      if (url !== target) return loaded;
-      const source = sourceOf(loaded.source);
-      return { ...loaded, source: source.slice(0, start) + replace + source.slice(end) };
-    },
-  });
-}
-
-function sourceOf(source: string | ArrayBuffer | NodeJS.TypedArray | undefined): string {
-  return typeof source === 'string' ? source : new TextDecoder().decode(source);
 }

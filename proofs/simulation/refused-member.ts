@@ -42,12 +42,18 @@ export function cutOffMembers(fleet: SimulatedFleet, slots: () => readonly numbe
   };
 }
 
-/** @returns the faults found */
+/** @returns the first fault, if any: nothing is waited for after it */
 export async function refusedMember(scene: RefusedMemberScene): Promise<string[]> {
   const wrong: string[] = [];
   const comes = async (isSo: () => boolean, timeoutMs: number, else_: string): Promise<void> => {
+    if (wrong.length > 0) return;
     await scene.until(isSo, timeoutMs);
     if (!isSo()) wrong.push(else_);
+  };
+  const neverComes = async (isSo: () => boolean, then: string): Promise<void> => {
+    if (wrong.length > 0) return;
+    await scene.until(isSo, WATCHED_MS);
+    if (isSo()) wrong.push(then);
   };
   const hasLanes = (slot: number): boolean => scene.openLanesOf(slot).length > 0 && scene.areAllOpen();
   const isWithout = (slot: number): boolean => scene.openLanesOf(slot).length === 0 && scene.areAllOpen();
@@ -65,8 +71,10 @@ export async function refusedMember(scene: RefusedMemberScene): Promise<string[]
   await comes(() => isWithout(1), TAKEN_OVER_MS_MAX, 'lanes of a process that is gone are not taken over');
   scene.refuse([1]);
   scene.regain();
-  await scene.until(() => scene.openLanesOf(1).length > 0, WATCHED_MS);
-  if (scene.openLanesOf(1).length > 0) wrong.push('a member that was never served takes lanes from those that are');
+  await neverComes(
+    () => scene.openLanesOf(1).length > 0,
+    'a member that was never served takes lanes from those that are',
+  );
   scene.refuse([]);
   await comes(() => hasLanes(1), BACK_MS_MAX, 'a member that is served at last is given no lanes');
 
@@ -78,8 +86,7 @@ export async function refusedMember(scene: RefusedMemberScene): Promise<string[]
   const all = Array.from({ length: scene.members }, (_, slot) => slot);
   const keepsAll = async (else_: string): Promise<void> => {
     const owners = scene.owners();
-    await scene.until(() => scene.owners() > owners || !scene.areAllOpen(), WATCHED_MS);
-    if (scene.owners() > owners || !scene.areAllOpen()) wrong.push(else_);
+    await neverComes(() => scene.owners() > owners || !scene.areAllOpen(), else_);
   };
   scene.cutOff(all);
   await keepsAll('members give up lanes, and a broker answers no other');

@@ -1,4 +1,5 @@
 /** Runs histories one after the other in this process, and sums up their findings. */
+import { setImmediate } from 'node:timers/promises';
 import type { DisturbanceChoice } from './disturbances.ts';
 
 export interface RunOptions {
@@ -49,7 +50,8 @@ export async function runHistories(options: RunOptions): Promise<Summary> {
   // Imported only now, after a mutation is applied, because it loads the mutated code.
   const { runHistory } = await import('./history.ts');
   const unhandled: string[] = [];
-  process.on('unhandledRejection', (error) => void unhandled.push(`a promise was left to itself: ${String(error)}`));
+  const onUnhandled = (error: unknown): void => void unhandled.push(`a promise was left to itself: ${String(error)}`);
+  process.on('unhandledRejection', onUnhandled);
   const beganMs = performance.now();
   const isLate = (): boolean => secondsMax !== null && performance.now() - beganMs > secondsMax * 1_000;
   for (let count = 0; count < histories && !isLate(); count += 1) {
@@ -68,6 +70,9 @@ export async function runHistories(options: RunOptions): Promise<Summary> {
     onHistory?.(summary);
     if (untilBroken && wrong.length > 0) break;
   }
+  // What a broken history left behind is not put down to the next one.
+  await setImmediate();
+  process.off('unhandledRejection', onUnhandled);
   return summary;
 }
 

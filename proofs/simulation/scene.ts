@@ -55,6 +55,8 @@ const REST_MS = 15_000;
 /** Nobody dies in these, or freezes. */
 const PEACEFUL: readonly SceneName[] = ['rolling-restart', 'service-outage', 'scaling'];
 
+const OWNER_BYTES = Buffer.from(OWNER_KEY);
+
 export async function runScene(options: SceneOptions): Promise<SceneReport> {
   const world = new SceneWorld(options);
   const restore = world.install();
@@ -312,7 +314,7 @@ class SceneWorld {
   #owners(): number {
     return this.#broker
       .logs(this.#topics.ledger)
-      .reduce((sum, log) => sum + log.committed().filter(({ key }) => key?.toString() === OWNER_KEY).length, 0);
+      .reduce((sum, log) => sum + log.committed().filter(({ key }) => key?.equals(OWNER_BYTES)).length, 0);
   }
 
   async #pass(ms: number): Promise<void> {

@@ -4,8 +4,9 @@ import { parseArgs } from 'node:util';
 import { availableParallelism } from 'node:os';
 import { parseArguments } from 'payment-processor-local-kafka/command-line';
 import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
-import { runApart, type Task } from './history-process.ts';
-import { applyChange, changeOf, MUTATIONS } from './mutations.ts';
+import { HistoryProcess, type Task } from './history-process.ts';
+import { MutatedSources } from './mutated-sources.ts';
+import { MUTATIONS } from './mutations.ts';
 import { textOf } from './scene-report.ts';
 import { SCENES, type SceneName } from './scene-options.ts';
 import { addUp, emptySummary, runHistories, type Summary } from './run-histories.ts';
@@ -76,7 +77,7 @@ else {
 }
 
 async function simulateScene(name: string): Promise<void> {
-  if (values.mutation !== undefined) applyChange(changeOf(values.mutation));
+  applyMutation();
   // Imported only now, after the mutation is applied, because it loads the mutated code.
   const { runScene } = await import('./scene.ts');
   const scene = SCENES.find((known): known is SceneName => known === name);
@@ -96,7 +97,7 @@ async function simulateScene(name: string): Promise<void> {
 }
 
 async function simulateOne(seed: number): Promise<void> {
-  if (values.mutation !== undefined) applyChange(changeOf(values.mutation));
+  applyMutation();
   const summary = await runHistories({
     firstSeed: seed,
     step: 1,
@@ -108,6 +109,11 @@ async function simulateOne(seed: number): Promise<void> {
     ...(values.trace ? { trace: (line: string) => void process.stdout.write(line) } : {}),
   });
   report(summary);
+}
+
+/** Before the mutated code is imported. */
+function applyMutation(): void {
+  if (values.mutation !== undefined) new MutatedSources([values.mutation]).apply(values.mutation);
 }
 
 async function simulate(mutation: string | null): Promise<void> {
@@ -129,9 +135,16 @@ async function simulate(mutation: string | null): Promise<void> {
     // They are the same for all seeds.
     checksDirectly: part === 0,
     choice,
-    mutation: mutation === null ? null : changeOf(mutation),
+    mutation,
   }));
-  const parts = await Promise.all(tasks.map((task, part) => runApart(task, (count) => void (done[part] = count))));
+  const parts = await Promise.all(
+    tasks.map(async (task, part) => {
+      const histories = new HistoryProcess(mutation === null ? [] : [mutation]);
+      const summary = await histories.run(task, (count) => void (done[part] = count));
+      histories.end();
+      return summary;
+    }),
+  );
   clearInterval(progress);
   const summary = emptySummary();
   for (const part of parts) addUp(summary, part);
@@ -139,30 +152,26 @@ async function simulate(mutation: string | null): Promise<void> {
 }
 
 async function tryMutations(): Promise<void> {
-  // Finds all places before trying the first mutation, so that one whose code has changed fails at once.
-  const waiting = MUTATIONS.filter(({ name }) => values.mutation === undefined || name === values.mutation).map(
-    (mutation) => ({ ...mutation, change: changeOf(mutation.name) }),
-  );
+  const waiting = MUTATIONS.filter(({ name }) => values.mutation === undefined || name === values.mutation);
+  const names = waiting.map(({ name }) => name);
   const toldBySeed = JSON.parse(readFileSync(TOLD_BY_SEED, 'utf8')) as Partial<Record<string, number>>;
   const rows: { mutation: string; toldBySeed: number | null; histories: number; seconds: number; wrong: string }[] = [];
   const tryNext = async (): Promise<void> => {
+    const child = new HistoryProcess(names);
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const { among, change, isToldDirectly = false, name } = next;
+      const { among, isToldDirectly = false, name } = next;
       const triedMs = performance.now();
-      const { failed, histories } = await runApart(
-        {
-          firstSeed: Number(values.seed),
-          ...(toldBySeed[name] !== undefined && { seedFirst: toldBySeed[name] }),
-          step: 1,
-          histories: isToldDirectly ? 0 : Number(values.histories ?? MUTATED_HISTORIES),
-          secondsMax: null,
-          untilBroken: true,
-          checksDirectly: isToldDirectly,
-          choice: among === undefined || isChosen ? choice : { kind: 'fixed', disturbances: among },
-          mutation: change,
-        },
-        () => undefined,
-      );
+      const { failed, histories } = await child.run({
+        firstSeed: Number(values.seed),
+        ...(toldBySeed[name] !== undefined && { seedFirst: toldBySeed[name] }),
+        step: 1,
+        histories: isToldDirectly ? 0 : Number(values.histories ?? MUTATED_HISTORIES),
+        secondsMax: null,
+        untilBroken: true,
+        checksDirectly: isToldDirectly,
+        choice: among === undefined || isChosen ? choice : { kind: 'fixed', disturbances: among },
+        mutation: name,
+      });
       const [first] = failed;
       const seconds = Math.round(secondsSince(triedMs));
       const [wrong = ''] = (first?.wrong[0] ?? '').split('\n');
@@ -170,6 +179,7 @@ async function tryMutations(): Promise<void> {
       const told = first === undefined ? 'NOT NOTICED by' : 'noticed after';
       note(`${told} ${String(histories).padStart(4)} histories, ${seconds} s: ${name}  ${wrong}`);
     }
+    child.end();
   };
   await Promise.all(Array.from({ length: PROCESSES }, tryNext));
   const missed = rows.filter((row) => row.toldBySeed === null);

@@ -15,8 +15,8 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a transfer in is repeated where its key is not honoured',
-    find: "'transfer-in': { settlement: (isKeyHonoured) => (isKeyHonoured ? 'SAME_KEY' : 'NONE')",
-    replace: "'transfer-in': { settlement: () => 'SAME_KEY'",
+    find: "(isKeyHonoured ? 'SAME_KEY' : 'NONE')",
+    replace: "'SAME_KEY'",
     among: ['operators'],
   },
   {

@@ -98,8 +98,8 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a position is held against the end for readers',
-    find: 'new BatchedQuestions((topics) => this.#endsOf(topics, READ_UNCOMMITTED))',
-    replace: 'new BatchedQuestions((topics) => this.#endsOf(topics))',
+    find: 'this.#endsOf(topics, READ_UNCOMMITTED)',
+    replace: 'this.#endsOf(topics)',
     among: ['coordinator'],
   },
   {
