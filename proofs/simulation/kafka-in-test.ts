@@ -113,7 +113,7 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
   ): GroupMember =>
     new GroupMember({
       address: () => null,
-      standing: { announce: () => false, hasNews: () => false },
+      standing: { announce: () => false, shouldRejoin: () => false },
       settings: kafka().settings,
       groupId,
       clientId: `${groupId}-${randomUUID()}`,

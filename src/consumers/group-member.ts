@@ -50,7 +50,7 @@ export interface GroupOffset {
   readonly offset: bigint;
 }
 
-/** What the lane did with a batch: took it, does not want it now (the partition pauses), or sought elsewhere itself. */
+/** What the lane did with a batch: took it, does not want it now (the partition pauses), or has set another offset itself. */
 export type BatchReply = 'taken' | 'not-now' | 'sought';
 
 export interface MemberHandlers {
@@ -97,7 +97,7 @@ const FETCH_BYTES_MAX = 256 * 1024;
 const FETCH_TOTAL_BYTES_MAX = 1024 * 1024;
 /** How long the group waits for members to rejoin; handlers return at once, so a live member needs no more. */
 const REBALANCE_TIMEOUT_MS = 10_000;
-/** The others rejoin at their next heartbeats, then the assignment follows. Doubled for a busy machine. */
+/** Time for the new assignment, after the others rejoined at their next heartbeats. Doubled for a busy machine. */
 const RETIRE_BEYOND_HEARTBEAT_MS = 2_000;
 const RETIRE_MS_MAX = 5_000;
 /** A join under way ends once the other members notice it, at their next heartbeats; only then can we leave. */
@@ -156,7 +156,7 @@ export class GroupMember {
     });
     consumer.on(consumer.events.HEARTBEAT, () => {
       this.#recordConfirmation();
-      if (this.#retirement === null && this.#options.standing.hasNews()) consumer.rejoin();
+      if (this.#retirement === null && this.#options.standing.shouldRejoin()) consumer.rejoin();
     });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       this.#recordConfirmation();

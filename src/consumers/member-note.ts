@@ -29,7 +29,7 @@ export interface AsideAnnouncer {
   /** Called at each join. @returns `isUnserved` */
   announce(): boolean;
   /** Called at each heartbeat. @returns whether the member must rejoin, to announce something else */
-  hasNews(): boolean;
+  shouldRejoin(): boolean;
 }
 
 /** For a member of another release, or a hostile one: we know nothing of it. */

@@ -13,7 +13,7 @@ import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { ClaimRefusal } from './claim-limits.ts';
 import type { AdmissionKind } from './command-traces.ts';
 import { claimCall } from './entry-claim.ts';
-import type { DeskParts } from './outcomes.ts';
+import type { HandlerParts } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
@@ -27,14 +27,14 @@ const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
 /** Why the oldest command of a topic is not admitted. */
 export type AdmissionCause = ClaimRefusal | 'lane-full' | 'failed';
 
-/** Limit for the fields of unfinished commands in memory: only a few commands can have the largest size at once. */
+/** Limit for the fields of unfinished commands in memory. Without it, many large commands could fill the heap. */
 const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;
 
 export class CommandAdmission implements InputHandler<Intake, AdmissionCause, CommandPlace> {
   readonly name = 'admission';
-  readonly #parts: DeskParts;
+  readonly #parts: HandlerParts;
 
-  constructor(parts: DeskParts) {
+  constructor(parts: HandlerParts) {
     this.#parts = parts;
   }
 
@@ -46,7 +46,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
       return null;
     }
     if (item.kind === 'dead-letter') {
-      outcomes.bury(transaction, item.letter);
+      outcomes.deadLetter(transaction, item.letter);
       this.#trace(transaction, item.command, item.readMs, 'dead-letter', item.letter.reason);
       return null;
     }
@@ -81,7 +81,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
         break;
       }
     }
-    if (deadLetteredAs !== null) outcomes.bury(transaction, { ...original, ...deadLetteredAs });
+    if (deadLetteredAs !== null) outcomes.deadLetter(transaction, { ...original, ...deadLetteredAs });
     const kind = ADMISSION_KINDS[admission.kind];
     this.#trace(transaction, arrival, readMs, kind, deadLetteredAs?.reason ?? null);
     return null;
@@ -105,12 +105,12 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     outcomes.apply(transaction, decision, null);
   }
 
-  /** For a message that made our own code fail before it had an entry: no call was ever made for it. */
+  /** Sets aside a message that made our code fail before there was an entry: no call was made for it. */
   setAside(transaction: LaneTransaction, place: CommandPlace, message: InputMessage, aside: Aside): void {
     const { clock, lane, outcomes, policy, reports } = this.#parts;
     const { arrival, letter } = setAside(this.#parts, place, message, aside);
     // First, so that the message is kept even if making its result fails.
-    outcomes.bury(transaction, letter);
+    outcomes.deadLetter(transaction, letter);
     if (arrival === null || this.#isKnown(arrival.key)) return;
     try {
       const entry = newEntry(arrival, policy);
@@ -123,7 +123,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     }
   }
 
-  /** An entry that this release cannot read still counts: its command may have been called, and has its own result. */
+  /** An entry that this release cannot read still counts: we may have made its call, and it gets its own result. */
   #isKnown(key: string): boolean {
     try {
       return this.#parts.memory.entry(key) !== undefined;

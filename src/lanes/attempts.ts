@@ -32,8 +32,8 @@ export interface Acquisition {
   present: (committed: Entry) => Entry;
 }
 
-/** Dated only when the lane takes it: it may wait behind a slow commit, and somebody may set the clock meanwhile. */
-type Happened = { readonly key: string } & (
+/** Gets its time only when the lane takes it: until then it may wait for a slow commit, and somebody may set the clock. */
+type PendingEvent = { readonly key: string } & (
   | { readonly kind: 'ended'; readonly attemptId: string; readonly end: CallEnd }
   /** The other process's call ends within this time. */
   | { readonly kind: 'orphaned'; readonly withinMs: number }
@@ -43,7 +43,7 @@ type Happened = { readonly key: string } & (
 export class Attempts {
   readonly #parts: LaneParts;
   readonly #acquisition: Acquisition;
-  readonly #happened: Happened[] = [];
+  readonly #pending: PendingEvent[] = [];
   /** Attempts that have no call here: their outcome comes as an event. */
   readonly #withoutCall = new Set<string>();
 
@@ -53,17 +53,17 @@ export class Attempts {
   }
 
   get waitingEvents(): number {
-    return this.#happened.length;
+    return this.#pending.length;
   }
 
   takeEvent(): EntryEvent | undefined {
-    const happened = this.#happened.shift();
-    return happened && this.#dated(happened);
+    const pending = this.#pending.shift();
+    return pending && this.#dated(pending);
   }
 
   /**
-   * Takes up an entry with an intent from the ledger. Its call is running here and continues, never began, or is in doubt. No call
-   * begins here. A process that froze while it took the lane may have been fenced, and learns that only from its first commit.
+   * Handles an intent found in the ledger. Its call is running in this process and continues, never began, or is in doubt. This
+   * begins no call. A process that froze while it took the lane may have been fenced, and learns that only from its first commit.
    */
   takeUp(entry: Entry): void {
     const { calls, processId, sessionTimeoutMs } = this.#parts;
@@ -75,18 +75,18 @@ export class Attempts {
     this.#withoutCall.add(attemptId);
     if (adoption === 'never-begun') {
       const reason = 'the lane was lost before its call began';
-      this.#happened.push({ kind: 'ended', key, attemptId, end: { kind: 'not-begun', reason } });
+      this.#pending.push({ kind: 'ended', key, attemptId, end: { kind: 'not-begun', reason } });
       return;
     }
     // The former owner may still begin a call until its heartbeat is too old; that call ends within its deadline.
-    this.#happened.push({ kind: 'orphaned', key, withinMs: sessionTimeoutMs + phase.timeoutMs });
+    this.#pending.push({ kind: 'orphaned', key, withinMs: sessionTimeoutMs + phase.timeoutMs });
   }
 
   /** Begins the call of a committed intent. */
   begin(entry: Entry): void {
     if (entry.phase.state !== 'INTENT') return;
     const { attemptId } = entry.phase;
-    // A second commit of the entry, to note a copy: its event is not taken yet.
+    // A copy made the lane commit the entry again before it took the attempt's event.
     if (this.#withoutCall.has(attemptId)) return;
     const order = { attemptId, command: entry, attempt: entry.attempts + 1 };
     this.#parts.calls.begin(order, this.#ownerOf(entry));
@@ -98,22 +98,22 @@ export class Attempts {
     this.#put({ kind: 'looked-up', key, attempts: query.attempts, answer });
   }
 
-  #dated(happened: Happened): EntryEvent {
+  #dated(pending: PendingEvent): EntryEvent {
     const { clock } = this.#parts;
-    const { key } = happened;
+    const { key } = pending;
     const nowMs = clock.nowMs();
-    switch (happened.kind) {
+    switch (pending.kind) {
       case 'orphaned':
-        return { key, event: { kind: 'orphaned', endedMs: nowMs + happened.withinMs }, call: null };
+        return { key, event: { kind: 'orphaned', endedMs: nowMs + pending.withinMs }, call: null };
       case 'looked-up': {
-        const { attempts, answer } = happened;
+        const { attempts, answer } = pending;
         const { outcome: finding } = answer;
         const effectStatus = finding.kind === 'found' ? this.#effectStatusOf(finding.transaction.id) : null;
         const event = { kind: 'looked-up', attempts, finding, effectStatus, nowMs } as const;
         return { key, event, call: timesOf(answer.span, clock) };
       }
       case 'ended': {
-        const { attemptId, end } = happened;
+        const { attemptId, end } = pending;
         if (end.kind === 'not-begun') {
           return { key, event: { kind: 'not-begun', attemptId, nowMs, reason: end.reason }, call: null };
         }
@@ -124,7 +124,7 @@ export class Attempts {
     }
   }
 
-  /** According to what the lanes have reduced so far. */
+  /** The latest status that shows an effect, according to the index. */
   #effectStatusOf(id: string): string | null {
     const { index, laneCount } = this.#parts;
     const state = index.value(laneOf(id, laneCount), TRANSACTION_PREFIX + id);
@@ -147,9 +147,9 @@ export class Attempts {
   }
 
   /** Drops the event if the acquisition is over. */
-  #put(happened: Happened): void {
+  #put(pending: PendingEvent): void {
     if (!this.#acquisition.isCurrent()) return;
-    this.#happened.push(happened);
+    this.#pending.push(pending);
     this.#acquisition.wake();
   }
 }

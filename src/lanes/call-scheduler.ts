@@ -2,14 +2,14 @@
  * Decides which call begins next. Classes of work share slots and rate; within a class, lanes share evenly. Pure: time is an
  * argument, in milliseconds of a monotonic clock.
  *
- *   queue            an intent that may wait for its call is committed: the call waits for the turn of its class and lane
- *   ask, take        a lane wants to make an intent that may not wait. When its turn comes, a slot is kept for the lane for a
+ *   queue            the intent of a call that may wait is committed: the call waits for the turn of its class and lane
+ *   ask, take        a lane wants to make an intent whose call may not wait. At the lane's turn, a slot is kept for it for a
  *                    short time. Once the lane takes it, the slot belongs to the attempt, and the intent may be made
- *   commit           the intent of a taken slot is committed: its call goes before all that wait
+ *   commit           the intent of a taken slot is committed: its call goes ahead of all waiting ones
  *   next             the next step: begin a call, which has its slot until `free`, or wake the lane that a slot is kept for
  *   began            the call has begun, and counts against the rate
  *
- * A free slot goes first to a class below its share, then to the class that was served least for its share (stride scheduling).
+ * A free slot goes first to a class below its share, then to the class served least relative to its share (stride scheduling).
  * So shares hold even with few slots, and for the rate too. While anything waits, a slot is idle only if it is kept (at most
  * KEEP_MS) or its intent is being committed.
  */
@@ -17,12 +17,12 @@ import { SHARES, type WorkClass } from './work-classes.ts';
 
 /** How long a slot is kept for a lane that asked. The lane is woken, but may be in the middle of a commit. */
 export const KEEP_MS = 200;
-/** How long a request for a slot counts: longer than a lane sleeps before it asks again. */
+/** How long a request for a slot stays valid: longer than a lane sleeps before it asks again. */
 export const ASK_MS = 2_000;
-/** With a rate limit, intents that may not wait are made this long before their calls: about the time of a commit. */
+/** With a rate limit, lanes get slots this long before the calls: about the time of a commit. */
 export const COMMIT_AHEAD_MS = 100;
 
-/** Now, and the time between two calls that the rate allows; 0 without a limit. */
+/** Now, and the least time between two calls under the rate limit; 0 without a limit. */
 export interface Moment {
   readonly nowMs: number;
   readonly intervalMs: number;
@@ -115,7 +115,7 @@ export class CallScheduler {
     if (request.kept > 0) {
       request.kept -= 1;
       request.taken += 1;
-      // Wanted by an earlier `ask`. If the lane wants more, it asks again.
+      // The earlier `ask` is served. If the lane wants more, it asks again.
       request.wanted = 0;
       this.#reservations.set(attemptId, { state, lane, sinceMs: nowMs });
       return true;
@@ -152,7 +152,7 @@ export class CallScheduler {
     if (mayKeep && isAsking(state) && (state.isAskingNext || state.waiting.size === 0)) {
       return { kind: 'kept', workClass: state.workClass, lane: this.#keep(state, nowMs) };
     }
-    // Keep the rate free right before calls whose intents may not wait.
+    // Leave the rate limit to calls that may not wait and are about to begin.
     if (!isPaced || pendingMs > COMMIT_AHEAD_MS) return null;
     const attemptId = takeFirst(state.waiting);
     if (attemptId === undefined) return null;

@@ -4,14 +4,14 @@
  *
  *   claim     the right to an intent: bounded per class of work and lane, and by the service's allowance for the operation;
  *             if the intent may not wait for its call, the claim includes a slot
- *   prepare   the claim gets its request, before the intent is committed: a request that cannot be made stops only its entry
+ *   prepare   the claim gets its request, before the intent is committed: a request that cannot be built fails only its entry
  *   begin     the intent is committed: the call waits for a slot; `CallScheduler` picks the next one. There are as many slots
  *             as connections, so that nothing queues between the last check and the socket
  *   running   the call has just passed the gate; the answer comes within the call's deadline
  *   ended     the claim is returned; the answer is kept until the lane has committed its consequences
  *   settle    forgets the attempt
- *   release   the lane is lost or acquired again: attempts that never began are forgotten. Attempts that began are remembered
- *             without a claim, so that their intent in the ledger never counts as one whose call did not begin
+ *   release   the lane is lost or acquired again: forgets attempts that never began. Remembers those that began, without
+ *             their claims: otherwise a new owner would take their intents for calls that never began
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ChangeRequest, Reading } from '../api/types.ts';
@@ -65,7 +65,7 @@ export type Adoption =
   /** This process has forgotten too much to be sure: treat the intent as another process's. */
   | 'unknown';
 
-/** Most begun attempts remembered for lost lanes; their new owners settle them within minutes. */
+/** Limit of begun attempts remembered for lost lanes; their new owners settle them within minutes. */
 const RELEASED_MAX = 20_000;
 
 export interface CallsOptions {
@@ -84,9 +84,9 @@ export class Calls {
   readonly #attempts = new Map<string, Attempt>();
   readonly #scheduler: CallScheduler;
   readonly #limits: ClaimLimits;
-  readonly #spaceListeners = new Set<() => void>();
+  readonly #capacityListeners = new Set<() => void>();
   /** A claim was refused since the listeners were last called. */
-  #isSpaceAwaited = false;
+  #isCapacityAwaited = false;
   #running = 0;
   #released = 0;
   #hasForgotten = false;
@@ -96,24 +96,24 @@ export class Calls {
     this.#options = options;
     this.#scheduler = new CallScheduler(options.slots);
     this.#limits = new ClaimLimits(options);
-    options.api.onChange(() => this.#announceSpace());
+    options.api.onChange(() => this.#announceCapacity());
   }
 
   /** Calls the listener when an intent that was refused may have become possible. */
-  onSpace(listener: () => void): void {
-    this.#spaceListeners.add(listener);
+  onCapacity(listener: () => void): void {
+    this.#capacityListeners.add(listener);
   }
 
-  /** Lanes share the intents evenly. */
+  /** The number of lanes that share the intents, evenly. */
   setOpenLanes(count: number): void {
     this.#limits.setOpenLanes(count);
   }
 
-  /** Claims the right to an intent. @returns null when granted, else why not; `onSpace` tells when to try again */
+  /** Claims the right to an intent. @returns null when granted, else why not; `onCapacity` tells when to try again */
   claim(claim: Claim): ClaimRefusal | null {
     const refusal = this.#limits.refusal(claim) ?? (claim.mayWait || this.#takeSlot(claim) ? null : 'no-slot');
     if (refusal === null) this.#claim(claim.attemptId, claim);
-    else this.#isSpaceAwaited = true;
+    else this.#isCapacityAwaited = true;
     return refusal === 'no-slot' && this.#scheduler.isRateLimited(this.#moment().nowMs) ? 'rate-limit' : refusal;
   }
 
@@ -135,7 +135,7 @@ export class Calls {
     this.#pump();
   }
 
-  /** For an intent of this process that a lane finds in the ledger: gives its call, if there is one, to the new owner. */
+  /** For an intent of this process that a lane finds in the ledger: the owner takes over its call, if there is one. */
   adopt(attemptId: string, owner: CallOwner): Adoption {
     const attempt = this.#attempts.get(attemptId);
     if (attempt === undefined) return this.#hasForgotten ? 'unknown' : 'never-begun';
@@ -207,7 +207,7 @@ export class Calls {
     if (!attempt.holdsClaim) return;
     attempt.holdsClaim = false;
     this.#limits.givenBack(attempt);
-    this.#announceSpace();
+    this.#announceCapacity();
   }
 
   #remember(attempt: Attempt): void {
@@ -235,7 +235,7 @@ export class Calls {
       moment = this.#moment();
     }
     this.#setTimer(moment);
-    if (isKeptElsewhere) this.#announceSpace();
+    if (isKeptElsewhere) this.#announceCapacity();
   }
 
   #run(attemptId: string): void {
@@ -244,7 +244,7 @@ export class Calls {
     const { call: prepared, order } = attempt;
     if (prepared === null || order === null) throw new Error(`attempt ${attemptId} is not prepared`);
     const { api, clock, traces } = this.#options;
-    const gate = (): string | null => (attempt.owner === null ? 'its lane was given up' : attempt.owner.gate());
+    const gate = (): string | null => (attempt.owner === null ? 'its lane was lost or released' : attempt.owner.gate());
     const closure = api.closure(attempt.operation);
     const reason = closure === null ? gate() : closure.reason;
     if (reason !== null) {
@@ -281,17 +281,17 @@ export class Calls {
     return { nowMs: clock.monotonicMs(), intervalMs: 1000 / ratePerSecond() };
   }
 
-  /** @param moment at which nothing more could begin: a call that became due since then is due at once */
+  /** @param moment when nothing more could begin; a call that has become due since then begins at once */
   #setTimer(moment: Moment): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     const atMs = this.#scheduler.lookAgainMs(moment);
     this.#timer = atMs === null ? null : setTimeout(() => this.#pump(), atMs - moment.nowMs);
   }
 
-  #announceSpace(): void {
-    if (!this.#isSpaceAwaited) return;
-    this.#isSpaceAwaited = false;
-    for (const listener of this.#spaceListeners) listener();
+  #announceCapacity(): void {
+    if (!this.#isCapacityAwaited) return;
+    this.#isCapacityAwaited = false;
+    for (const listener of this.#capacityListeners) listener();
   }
 }
 

@@ -2,15 +2,15 @@
 import type { DecisionIntake } from '../consumers/decision-intake.ts';
 import { decideByOperator } from '../ledger/operator.ts';
 import { sentEarlier } from '../ledger/wrong-clocks.ts';
-import type { DeskParts, Outcomes } from './outcomes.ts';
+import type { HandlerParts, Outcomes } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 export class Decisions implements InputHandler<DecisionIntake, never> {
   readonly name = 'decision';
-  readonly #parts: DeskParts;
+  readonly #parts: HandlerParts;
 
-  constructor(parts: DeskParts) {
+  constructor(parts: HandlerParts) {
     this.#parts = parts;
   }
 
@@ -26,7 +26,7 @@ export class Decisions implements InputHandler<DecisionIntake, never> {
         transaction.reports.push(() => reports.moved(lane));
         return null;
       case 'dead-letter':
-        outcomes.bury(transaction, item.letter);
+        outcomes.deadLetter(transaction, item.letter);
         return null;
       case 'decision': {
         const known = memory.entry(item.key);
@@ -35,7 +35,7 @@ export class Decisions implements InputHandler<DecisionIntake, never> {
         const reply = decideByOperator(entry, item.decision, clock.nowMs(), policy);
         const isCarriedOut = reply.kind === 'decided';
         if (isCarriedOut) outcomes.apply(transaction, reply.decision, null);
-        else outcomes.bury(transaction, { ...item.original, reason: 'REFUSED_DECISION', message: reply.reason });
+        else outcomes.deadLetter(transaction, { ...item.original, reason: 'REFUSED_DECISION', message: reply.reason });
         transaction.reports.push(() =>
           reports.decided(lane, item.key, item.decision, isCarriedOut, item.original.offset),
         );

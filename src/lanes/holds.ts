@@ -46,7 +46,7 @@ export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
   handle(transaction: LaneTransaction, item: HoldIntake): HoldStop | null {
     const { clock, lane, log, outcomes, topics } = this.#parts;
     if (item.kind === 'dead-letter') {
-      outcomes.bury(transaction, item.letter);
+      outcomes.deadLetter(transaction, item.letter);
       return null;
     }
     const { offset, order } = item;

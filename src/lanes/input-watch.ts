@@ -85,7 +85,7 @@ export class InputWatch {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  /** What the brokers answered instead of where topics begin and end; null: they answer. */
+  /** The problem, if brokers do not say where topics begin and end; null: they do. */
   unanswered(): string | null {
     const isSilent = this.#askedMs !== null && this.#parts.clock.monotonicMs() - this.#askedMs > LOOK_GAP_MS_MAX;
     return this.#problem ?? (isSilent ? 'no answer yet' : null);

@@ -32,13 +32,10 @@ export interface InputHandlers {
   readonly observations: InputHandler<ObservationItem, never>;
 }
 
-/**
- * How long observations wait to share another commit of their lane: each commit costs the same, whatever it holds, and nobody
- * waits for an observation.
- */
+/** How long observations wait to share another commit. Each commit costs the same, and nobody waits for an observation. */
 const OBSERVATIONS_WAIT_MS = 100;
 /** After this time the lane commits its position past records that readers never get, even if nothing else needs a commit. */
-const PASSED_MS_MAX = 10_000;
+const AHEAD_MS_MAX = 10_000;
 
 type AnyInbox = Inbox<Intake> | Inbox<DecisionIntake> | Inbox<HoldIntake> | Inbox<ObservationItem>;
 
@@ -50,16 +47,16 @@ export class Inputs {
   readonly #observations: Input<ObservationItem>;
   /** Runs while observations wait. */
   readonly #observationsWait: LateWake;
-  /** Null: messages are read as they come. */
+  /** Null: no message is suspect. */
   #careful: CarefulReading | null = null;
   #positions = new Map<string, bigint>();
   /** Topic ids that the positions belong to. */
   #topicIds: Readonly<Record<string, string>> = {};
   readonly #epochs = new EpochTrails();
-  /** Whether the ledger has these ids too. */
+  /** Whether the ledger has recorded `#topicIds`. */
   #isBound = true;
   /** Since when an input has been ahead of the ledger's position, on the monotonic clock; null: none is. */
-  #passedSinceMs: number | null = null;
+  #aheadSinceMs: number | null = null;
   /** The command topic to admit from first: each in turn, so that none starves the others. */
   #turn = 0;
 
@@ -105,7 +102,7 @@ export class Inputs {
     );
   }
 
-  /** Where each input's partition begins, and where the group stands in it. */
+  /** Where each input's partition begins, and the group's offset in it. */
   async starts(): Promise<Map<string, TopicStart>> {
     const { lane, offsets } = this.#parts;
     const startOf = async (topic: string): Promise<[string, TopicStart]> => [topic, await offsets.startOf(topic, lane)];
@@ -113,9 +110,9 @@ export class Inputs {
   }
 
   /**
-   * Where each input continues: at the ledger's position, or at the beginning if it was never read. Waits out faults of the
-   * brokers that may pass.
-   * @param starts read before the lane was taken: the ledger read since has everything the group committed until then
+   * Where each input continues: at the ledger's position, or at the beginning if it was never read. Retries transient faults of
+   * the brokers.
+   * @param starts read before the lane was taken, so that the ledger that we read since has everything behind these offsets
    * @param isWanted whether we still want the lane
    * @throws LaneStoppedError when messages or the ledger were lost
    */
@@ -147,7 +144,7 @@ export class Inputs {
     return this.#topicIds;
   }
 
-  /** @param positions of the ledger's next record */
+  /** @param positions to be written with the next position record */
   epochs(positions: ReadonlyMap<string, bigint>): PositionRecord['epochs'] {
     return this.#epochs.upTo(positions);
   }
@@ -162,10 +159,10 @@ export class Inputs {
     return offset === null ? null : { offset, boundId: this.#topicIds[topic], span: this.#epochs.first(topic) };
   }
 
-  /** @param careful null: messages are read as they come */
+  /** @param careful null: no message is suspect */
   open(positions: Map<string, bigint>, careful: CarefulReading | null): void {
     this.#positions = positions;
-    this.#passedSinceMs = null;
+    this.#aheadSinceMs = null;
     this.#careful = careful;
     for (const { topic, inbox } of this.#all()) inbox.open(positions.get(topic) ?? 0n);
   }
@@ -196,7 +193,7 @@ export class Inputs {
     this.#noteEpoch(filtered, before, inbox.expected());
   }
 
-  /** Of a fetch that brought its input from one offset to the next. */
+  /** Records the leader epoch of a fetch, if it advanced its input. */
   #noteEpoch(
     { leaderEpoch, topic }: FilteredRecords | FetchedBatch,
     before: bigint | null,
@@ -213,7 +210,7 @@ export class Inputs {
   admit(handlers: InputHandlers, transaction: LaneTransaction, untilMs: number): Map<string, AdmissionCause> {
     const causes = new Map<string, AdmissionCause>();
     // Until the ids are bound, a recreated topic would look like the one that we read.
-    if (!this.#isBound || this.#hasPassedForLong()) transaction.want();
+    if (!this.#isBound || this.#isAheadForLong()) transaction.commitAnyway();
     transaction.beginPhase(untilMs);
     this.#take(transaction, this.#holds, handlers.holds);
     this.#take(transaction, this.#decisions, handlers.decisions);
@@ -253,8 +250,8 @@ export class Inputs {
   }
 
   /**
-   * Offsets of all inputs after a transaction. They pass records that readers never get (aborted ones, Kafka's markers):
-   * otherwise the retention of those records would look like lost messages.
+   * Offsets of all inputs after a transaction. They pass records that readers never get (aborted ones, Kafka's markers).
+   * Otherwise, once retention deletes those records, they would look like lost messages.
    * @param handled offsets after the messages of the transaction
    */
   next(handled: ReadonlyMap<string, bigint>): ReadonlyMap<string, bigint> {
@@ -275,7 +272,7 @@ export class Inputs {
   moved(positions: ReadonlyMap<string, bigint>): [topic: string, position: bigint][] {
     const moved = [...positions].filter(([topic, position]) => position !== this.#positions.get(topic));
     this.#isBound = true;
-    this.#passedSinceMs = null;
+    this.#aheadSinceMs = null;
     this.#positions = new Map(positions);
     this.#careful?.committed(this.#positions);
     if (this.#careful?.isOver() === true) this.#careful = null;
@@ -297,13 +294,13 @@ export class Inputs {
     if (this.#observations.inbox.head() === undefined) this.#observationsWait.end();
   }
 
-  #hasPassedForLong(): boolean {
-    const hasPassed = this.#all().some(
+  #isAheadForLong(): boolean {
+    const isAhead = this.#all().some(
       ({ inbox, topic }) => (inbox.position() ?? 0n) > (this.#positions.get(topic) ?? 0n),
     );
     const nowMs = this.#parts.clock.monotonicMs();
-    this.#passedSinceMs = hasPassed ? (this.#passedSinceMs ?? nowMs) : null;
-    return this.#passedSinceMs !== null && nowMs - this.#passedSinceMs >= PASSED_MS_MAX;
+    this.#aheadSinceMs = isAhead ? (this.#aheadSinceMs ?? nowMs) : null;
+    return this.#aheadSinceMs !== null && nowMs - this.#aheadSinceMs >= AHEAD_MS_MAX;
   }
 
   #inboxOf(topic: string): AnyInbox | undefined {

@@ -1,10 +1,10 @@
 /**
  * All lanes of this process, and what they share: the group member, the copy of the ledger, the calls.
  *
- *   start   opens the ledger, reads it to its end while others serve the lanes, joins the group; lanes open as assigned.
+ *   start   opens the ledger, reads it to its end while others serve the lanes, joins the group; lanes open once assigned.
  *           Retries each step until Kafka answers, Kafka refuses, or the process is stopped
- *   stop    serves the lanes until the group has given them to others; releases them in order (calls end, answers are
- *           committed); then leaves the group; bounded
+ *   stop    serves the lanes until the group has given them to others. Then releases the rest: lets calls end and commits
+ *           their answers. Leaves the group last; bounded
  */
 import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
@@ -54,7 +54,7 @@ export interface LaneSetOptions {
   readonly log: Logger;
   readonly reports: LaneReports & { readonly poll: PollerReports };
   readonly traces: CommandTraces;
-  /** Start steps of this process; the last ones are those of the lanes. */
+  /** Start steps of this process; those of the lanes come last. */
   readonly steps: StartSteps;
   /** The process must end, because it cannot do its work any more. */
   readonly onFatal: (error: Error) => void;

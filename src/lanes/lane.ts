@@ -1,17 +1,17 @@
 /**
  * One lane: partition p of every input topic and of the ledger.
  *
- *   closed      not ours, or not yet
+ *   closed      not owned by this process
  *   acquiring   ask where the inputs start -> wait for earlier owners, or fence them -> commit OWNER -> read the ledger to
  *               that record -> seek the inputs
- *   open        one transaction after the other, each with everything that has gathered (group commit)
- *   releasing   handed over or shutting down: nothing is admitted, calls end, their answers are committed
+ *   open        commits one transaction after another, each with everything that is ready (group commit)
+ *   releasing   handing over or shutting down: admits nothing, lets calls end, commits their answers
  *   stopped     cannot continue without an operator; says why
  *
- * The owner is the process of the last OWNER record in the ledger, once every earlier owner has released the lane or is fenced;
- * the group only decides who tries. The lane is crash-only: on any doubt it discards its memory, and the process acquires it
- * again. It first waits until the group has confirmed this process again. Otherwise a woken process and the true owner would
- * fence each other in turn. The lane owns its inputs and the resources of its state. Leaving a state disposes of resources
+ * The owner is the process of the last OWNER record in the ledger. Every earlier owner must have released the lane or be fenced.
+ * The group only decides who tries. The lane is crash-only: on any doubt it discards its memory, and the process acquires it
+ * again. It first waits until the group has confirmed this process again. Otherwise a process that wakes from a freeze and the
+ * true owner would fence each other in turn. The lane owns its inputs and the resources of its state. Leaving a state disposes of resources
  * that the next state does not take over.
  */
 import type { BatchReply, FetchedBatch, FilteredRecords, GroupOffset } from '../consumers/group-member.ts';
@@ -39,7 +39,7 @@ const RELEASE_STEP_MS = 10;
 /** Pause between attempts to acquire. */
 const ACQUIRE_AGAIN_MS = 300;
 
-/** Each attempt to acquire the lane has its own writer. Only work of the current state's writer counts. */
+/** Each attempt to acquire the lane has its own writer. What other writers do is ignored. */
 type State =
   | { readonly stage: 'closed' }
   | { readonly stage: 'acquiring'; readonly writer: LaneWriter }
@@ -59,7 +59,7 @@ export class Lane {
   readonly #parts: LaneParts;
   readonly #inputs: Inputs;
   readonly #troubles = new Troubles();
-  /** Outlives the loss of the lane: sometimes only the ledger later shows whether a transaction was committed. */
+  /** Kept when the lane is lost: whether its last transaction was committed may show only later, in the ledger. */
   readonly #commitReports = new CommitReports();
   #state: State = { stage: 'closed' };
 
@@ -67,7 +67,7 @@ export class Lane {
     this.#parts = parts;
     const wake = (): void => this.#openLane()?.wake();
     this.#inputs = new Inputs(parts, wake);
-    parts.calls.onSpace(wake);
+    parts.calls.onCapacity(wake);
   }
 
   /**
@@ -93,7 +93,7 @@ export class Lane {
     }
   }
 
-  /** The group gave it to another member: commit work under way as long as the new owner lets us. */
+  /** The group gave the lane to another member: we commit work under way until the new owner fences us. */
   async revoked(): Promise<void> {
     const state = this.#state;
     if (state.stage === 'open') await this.release();
@@ -134,12 +134,12 @@ export class Lane {
     return this.#state.stage === 'open' ? this.#inputs.reading(topic) : null;
   }
 
-  /** The broker still has what was read of the leader epoch. */
+  /** The broker still has the records that we read in this leader epoch. */
   epochHeld(topic: string, span: EpochSpan): void {
     if (this.#state.stage === 'open') this.#inputs.epochHeld(topic, span);
   }
 
-  /** The inputs' positions in the ledger, for a lane that is open or was last released. */
+  /** The committed position of each input; none while the lane is being acquired. */
   committedOffsets(): GroupOffset[] {
     const { lane } = this.#parts;
     if (this.#state.stage === 'acquiring') return [];
@@ -190,7 +190,7 @@ export class Lane {
 
   /**
    * Tries until the lane is open, stopped, or taken from us.
-   * @param lostMs of the monotonic clock: the group must have confirmed this process since; null: it just did
+   * @param lostMs on the monotonic clock: the group must have confirmed this process after it; null: it just has
    * @param retakeMs how long to wait first
    */
   async #acquire(lostMs: number | null = null, retakeMs = 0): Promise<void> {
@@ -240,7 +240,7 @@ export class Lane {
     const token = await acquireOwnership(this.#parts, writer, isWanted, waits);
     if (token === null || !isWanted()) return;
     const positions = await this.#inputs.startPositions(starts, index.position(lane), isWanted);
-    // Read only now: an order may have been written while nobody had the lane.
+    // Read only now: an operator may have written a hold while nobody owned the lane.
     const holdsEnd = (await offsets.highWatermarks(topics.operatorHolds)).get(lane);
     if (holdsEnd === undefined) throw new Error(`${topics.operatorHolds} has no partition ${lane}`);
     if (!isWanted()) return;
@@ -280,7 +280,7 @@ export class Lane {
     this.#troubles.lost({ reason, message: errorText(error), nowMs: this.#parts.clock.nowMs() }, soleMessage);
   }
 
-  /** Null: messages are read as they come. */
+  /** Null: no message is suspect. */
   #carefulFrom(positions: ReadonlyMap<string, bigint>): CarefulReading | null {
     const { index, lane } = this.#parts;
     const isAdmitted = ({ offset, topic }: Suspect): boolean => offset < (positions.get(topic) ?? 0n);

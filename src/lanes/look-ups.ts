@@ -2,8 +2,8 @@
  * Looks transactions up for calls in doubt. One scanner per process pages through GET /transactions for all open questions.
  *
  *   idle      no question is open
- *   scanning  one window after the other: the minutes around the supposed creation, the hour before, the hour after, then,
- *             if a question needs it, the week
+ *   scanning  one window after the other: the minutes around the expected creation time, the hour before, the hour
+ *             after; then, if a question needs it, the week before
  *
  * Any page whose request began after the question can answer it `found`. Only whole scans that began after the question can
  * answer it `not-found`. The scanner assumes nothing about the order of pages. Scans start from alternate ends: if processes keep
@@ -29,7 +29,7 @@ const PAGE_AGAIN_MS = 200;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** A range of creation times, relative to the supposed one. */
+/** A range of creation times, relative to the expected one. */
 interface Window {
   readonly fromMs: number;
   readonly toMs: number;
@@ -48,7 +48,7 @@ const WINDOWS: readonly Window[] = [
 /** An incoming payment may wait long for its rejection. */
 const WINDOWS_OF_OLDER: readonly Window[] = [...WINDOWS, { fromMs: -7 * 24 * HOUR_MS, toMs: -59 * MINUTE_MS }];
 
-/** Questions share a scan if the supposed creation times are no further apart. */
+/** Questions share a scan if their expected creation times are no further apart. */
 const SHARED_SPREAD_MS = 10 * MINUTE_MS;
 
 type Scan = { kind: 'whole' } | { kind: 'failed'; reason: string };
@@ -147,7 +147,7 @@ export class LookUps {
   }
 }
 
-/** Questions whose transactions were created close to that of the first: a shared window must not span days. */
+/** Those expected at nearly the same time as the first: a shared window must not span days. */
 function closeTogether(questions: readonly Question[]): Question[] {
   const madeMs = questions[0]?.query.madeMs ?? 0;
   return questions.filter(({ query }) => Math.abs(query.madeMs - madeMs) <= SHARED_SPREAD_MS);

@@ -5,7 +5,7 @@
  *   fill       lanes add what they have by now; that names the partitions of the next transaction
  *   register   registers those partitions. That waits until the coordinator has ended the previous transaction
  *   fill again lanes add what has happened meanwhile, as far as each partition has room
- *   write, end all of it is committed, or none
+ *   write, end commits all of it, or none
  *   broken     a transaction failed: every lane here is lost, and is retaken through another loop
  *
  * Lanes never wait here: the loop calls them. Only the loop waits for brokers.
@@ -66,7 +66,7 @@ export class Loop {
   readonly #apartUntilMs: number;
   readonly #isDatedByBrokers: boolean;
   readonly #signal = new Signal();
-  /** Without the seats of the transaction under way. The seat that has waited longest since its last transaction comes first. */
+  /** Those outside the transaction under way, longest waiting first. */
   #seats: Seated[] = [];
   #running: Promise<void> | null = null;
   #opening: Promise<void> | null = null;
@@ -79,7 +79,7 @@ export class Loop {
 
   /**
    * @param apartUntilMs on the monotonic clock: until then each lane has transactions of its own
-   * @param isDatedByBrokers whether records have the brokers' time, as soon as a commit gives it; else our own
+   * @param isDatedByBrokers true: records get the brokers' time once a commit has shown it; false: always our own
    */
   constructor(
     transactionalId: string,
@@ -104,7 +104,7 @@ export class Loop {
     return this.#wasRefusedTogether;
   }
 
-  /** Whose time the records had, if it broke because a broker refused that time; null: it did not. */
+  /** Whose clock dated the records, if a broker refused that time and so broke the loop; else null. */
   refusedTime(): 'brokers' | 'own' | null {
     const cause = this.#broken?.cause;
     if (!(cause instanceof BrokerAnswerError) || cause.type !== 'INVALID_TIMESTAMP') return null;
@@ -117,7 +117,7 @@ export class Loop {
     return this.#opening;
   }
 
-  /** A broken loop loses the filler at once. */
+  /** If the loop is broken, it calls `lost` at once. */
   join(filler: Filler): Seat {
     return this.#seat(filler, null);
   }
@@ -208,7 +208,7 @@ export class Loop {
         this.#seats = this.#seats.filter((seat) => !included.includes(seat));
         return encodeBatches(recordsOf(included), this.#brokersMs());
       });
-      this.#heard(written);
+      this.#noteBrokersTime(written);
       // Rotated, because the last one called gets only the room that the others left.
       for (const seat of [...included.slice(1), ...included.slice(0, 1)]) this.#committed(seat, written);
     } catch (error) {
@@ -221,7 +221,7 @@ export class Loop {
     return this.#brokersAheadMs === null ? undefined : Math.floor(this.#clock.monotonicMs() + this.#brokersAheadMs);
   }
 
-  #heard(written: Written): void {
+  #noteBrokersTime(written: Written): void {
     const latestMs = Math.max(0, ...[...written.values()].map(({ timestampMs }) => timestampMs));
     if (latestMs > 0 && this.#isDatedByBrokers) this.#brokersAheadMs = latestMs - this.#clock.monotonicMs();
   }

@@ -7,7 +7,7 @@ import type { DeadLetter } from '../producers/dead-letters.ts';
 import { statusRecords } from '../producers/status-events.ts';
 import { decodeObservation, ID_LENGTH_MAX, type Observation } from '../status/observation.ts';
 import { reduce } from '../status/reducer.ts';
-import type { DeskParts, Outcomes } from './outcomes.ts';
+import type { HandlerParts, Outcomes } from './outcomes.ts';
 import type { LaneParts } from './parts.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
@@ -69,9 +69,9 @@ export class ObservationReader {
 
 export class Observations implements InputHandler<ObservationItem, never> {
   readonly name = 'observation';
-  readonly #parts: DeskParts;
+  readonly #parts: HandlerParts;
 
-  constructor(parts: DeskParts) {
+  constructor(parts: HandlerParts) {
     this.#parts = parts;
   }
 
@@ -81,7 +81,7 @@ export class Observations implements InputHandler<ObservationItem, never> {
 
   handle(transaction: LaneTransaction, item: ObservationItem): null {
     if (item.kind === 'observation') this.#reduce(transaction, item);
-    else this.#parts.outcomes.bury(transaction, item.letter);
+    else this.#parts.outcomes.deadLetter(transaction, item.letter);
     return null;
   }
 

@@ -3,10 +3,9 @@
  *
  *   admitting   each transaction takes events, submissions, due entries, and new messages
  *   draining    the lane goes to another process: events are still committed, nothing else begins
- *   over        ended or lost; work still under way finds itself outdated
+ *   over        ended or lost; ignores work still under way
  *
- * Owns the memory of unfinished entries, timers, submissions and events. The lane owns the inputs, the writer and the counts,
- * and opens and ends them.
+ * Owns the memory of unfinished entries, timers, submissions and events. The lane owns the inputs and the writer.
  */
 import { aheadMsOf } from 'payment-processor-contract/clock';
 import { longestWaitMs, sentEarlier, takenUp } from '../ledger/wrong-clocks.ts';
@@ -44,9 +43,9 @@ export interface Ownership {
   writer: LaneWriter;
   /** Token of the OWNER record that proved the ownership. */
   token: string;
-  /** Null: messages are read as they come. The inputs have the same object. */
+  /** Null: no message is suspect. The inputs share this object. */
   careful: CarefulReading | null;
-  /** End of the topic of operators' holds, read once the lane was taken. */
+  /** End offset of the topic of operators' holds, read after the lane was taken. */
   holdsEnd: bigint;
 }
 
@@ -70,9 +69,9 @@ export class OpenLane implements LaneFiller {
   #commit = 0;
   /** Filled until it is committed; null: there is nothing to commit. */
   #transaction: LaneTransaction | null = null;
-  /** The most that the wall clock was ahead of the monotonic one since then: setting it back must make no entry due late. */
+  /** Largest lead of the wall clock over the monotonic one during `#transaction`: setting it back must not make entries due late. */
   #aheadMs = -Infinity;
-  /** Offsets of all inputs after that transaction. */
+  /** Offsets of all inputs after `#transaction`. */
   #nextPositions: ReadonlyMap<string, bigint> = new Map();
   #causes: ReadonlyMap<string, AdmissionCause> = new Map();
   #isDueFirst = false;
@@ -155,7 +154,7 @@ export class OpenLane implements LaneFiller {
     this.#aheadMs = Math.max(aheadMsOf(this.#parts.clock), begun === null ? -Infinity : this.#aheadMs);
     const transaction = begun ?? this.#begin();
     this.#fill(transaction, untilMs);
-    // Last: it must not forget a record that this transaction changes.
+    // Last, because retention must not forget a record that this transaction changes.
     if (begun === null && this.#stage === 'admitting') this.#retention.gather(transaction);
     if (transaction.isEmpty()) {
       for (const attemptId of transaction.settledAttempts) this.#parts.calls.settle(attemptId);
@@ -261,7 +260,7 @@ export class OpenLane implements LaneFiller {
       transaction.mark(null);
       this.#careful.markCleared();
     }
-    if (this.#isBarren(clock.monotonicMs())) transaction.want();
+    if (this.#isBarren(clock.monotonicMs())) transaction.commitAnyway();
     return transaction;
   }
 

@@ -25,7 +25,7 @@ import type { LaneParts } from './parts.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 /** What the handlers of an open lane share. */
-export interface DeskParts extends LaneParts {
+export interface HandlerParts extends LaneParts {
   readonly memory: Memory;
   readonly outcomes: Outcomes;
   readonly holds: HeldCalls;
@@ -68,7 +68,7 @@ export class Outcomes {
     this.#parts.memory.putEntry(entry, transaction.commit);
   }
 
-  bury(transaction: LaneTransaction, letter: DeadLetter): void {
+  deadLetter(transaction: LaneTransaction, letter: DeadLetter): void {
     const { lane, reports, writer } = this.#parts;
     transaction.add(deadLetterRecord(writer.topics.deadLetters, lane, letter));
     transaction.reports.push(() => reports.deadLettered(lane, letter));
@@ -76,7 +76,7 @@ export class Outcomes {
 
   /** For a message that made our own code fail and gets no entry: only a dead letter. */
   setAside(transaction: LaneTransaction, place: Place, message: InputMessage, aside: Aside): void {
-    this.bury(transaction, letterAside(place, message, aside));
+    this.deadLetter(transaction, letterAside(place, message, aside));
   }
 
   /** A conflict is a result of its own; the entry of the key is not touched. */

@@ -2,11 +2,12 @@
  * Taking a lane over: wait for live members to release, fence claimants that are gone -> commit claim and OWNER -> read the
  * ledger to that record -> the lane is ours. If another process claimed the lane in between, withdraw our claim and start again.
  *
- * A process that has claimed a lane may write to it until it releases the lane, after its last write, or is fenced. Fencing ends
- * its open transaction and makes Kafka refuse all later ones. A claim is its own record. Only its owner's release removes it, or
- * a process that has fenced its transactional id. So a claim survives compaction, and takeovers that were given up before they
- * fenced it. Nobody writes to a lane before opening it. So when a lane opens, each earlier claimant is fenced or has released.
- * Each later claimant sees this claim before its own, and waits for it or fences it before it opens the lane.
+ * A process that has claimed a lane may write to it until it releases the lane or is fenced. Its release follows its last write.
+ * Fencing ends its open transaction and makes Kafka refuse all later ones. Each claim has a ledger key of its own. The claimant
+ * removes it at its release, or another process does after fencing it. So compaction keeps every other claim, and so does a
+ * takeover that fails before it fences. Nobody writes to a lane before opening it. So when a lane opens, each earlier claimant is
+ * fenced or has released. Each later claimant sees this claim before its own, and waits for it or fences it before it opens the
+ * lane.
  *
  * An owner whose producer broke fences that producer itself and says so in the claim; then nobody waits for it. Safety does not
  * depend on this: without that note the next owner waits and fences.
@@ -32,12 +33,12 @@ const RELEASE_MARGIN_MS = 2_000;
 const STEP_MS = 10;
 /** Longest restore, even after a lost store: we read about ten thousand keys a second. */
 const RESTORE_DEADLINE_MS = 600_000;
-/** A record not seen by then may be gone. Longer than brokers' answers are cached, because this check needs a newer answer. */
+/** If we have not read our record by then, it may be gone. Longer than answers are cached, because the check needs a newer one. */
 const SUPERSEDED_AFTER_MS = 1_000;
 /** Limit for asking the brokers who is in the group. Without it the client would try a dead coordinator for half a minute. */
 const ASKED_MS_MAX = 2_000;
 /**
- * Wait for the release of a member that has left: it lies before the ledger's end, so we read it within milliseconds. An open
+ * How long we wait for the release record of a member that has left: normally we read it within milliseconds. An open
  * transaction of a killed process blocks readers for longer, and fencing ends it.
  */
 const RELEASE_READ_MS_MAX = 1_000;
@@ -65,9 +66,9 @@ export async function acquireOwnership(
   waits: Waits,
 ): Promise<string | null> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    while (isWanted() && mayWrite(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, isWanted);
+    while (isWanted() && otherClaimants(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, isWanted);
     if (!isWanted()) return null;
-    // In the same turn as the last look: from then on we watch the ledger for other claims.
+    // In the same turn as the last `otherClaimants`: from here on `seen` watches for claims.
     const { newClaims, fenced, token } = await claimLane(parts, writer);
     // A claimant fenced before our record cannot have written anything since.
     const others = newClaims.filter(
@@ -86,7 +87,7 @@ export class Waits {
   /** By the token of their claims. */
   readonly waitedMs = new Map<string, number>();
   /** Members known to have left: the ledger's end then, and how long we had waited for them. */
-  readonly left = new Map<string, { readonly ledgerEnd: bigint; readonly waitedMs: number }>();
+  readonly departed = new Map<string, { readonly ledgerEnd: bigint; readonly waitedMs: number }>();
 }
 
 /** One step: fences a claimant whose time is over, or waits. */
@@ -95,16 +96,16 @@ async function fenceOrWait(parts: LaneParts, writer: LaneWriter, waits: Waits, i
   // Time during which this process was frozen does not count as waiting.
   const passedMs = Math.min(clock.monotonicMs() - waits.lookedMs, LOOK_MS_MAX);
   waits.lookedMs = clock.monotonicMs();
-  const asked = mayWrite(parts, writer).map(async (claimant) => {
+  const asked = otherClaimants(parts, writer).map(async (claimant) => {
     const waitedMs = (waits.waitedMs.get(claimant.token) ?? -passedMs) + passedMs;
     waits.waitedMs.set(claimant.token, waitedMs);
     const mayRelease =
       claimant.processId !== processId &&
       ((await mayBeMember(parts, claimant)) || (await mayHaveReleased(parts, claimant, waits)));
-    return { claimant, isWaitedFor: mayRelease && waitedMs < patienceMs(parts) };
+    return { claimant, isWaitedFor: mayRelease && waitedMs < releaseWaitMs(parts) };
   });
   for (const { claimant, isWaitedFor } of await Promise.all(asked)) {
-    if (isWaitedFor || !mayWrite(parts, writer).some(({ token }) => token === claimant.token)) continue;
+    if (isWaitedFor || !otherClaimants(parts, writer).some(({ token }) => token === claimant.token)) continue;
     // Checked again here, because the answer may have taken long.
     if (!isWanted() || !isConfirmed()) break;
     await fence(parts, claimant);
@@ -128,22 +129,22 @@ async function mayBeMember({ isMember }: LaneParts, { processId }: Claimant): Pr
 async function mayHaveReleased(parts: LaneParts, { token }: Claimant, waits: Waits): Promise<boolean> {
   const { lane, offsets, reader, topics } = parts;
   const waitedMs = waits.waitedMs.get(token) ?? 0;
-  let left = waits.left.get(token);
-  if (left === undefined) {
+  let departure = waits.departed.get(token);
+  if (departure === undefined) {
     let ledgerEnd = 0n;
     const answered = offsets.highWatermarks(topics.ledger).then(
       (ends) => (ledgerEnd = ends.get(lane) ?? 0n),
       () => undefined,
     );
     await settledWithin(answered, ASKED_MS_MAX);
-    left = { ledgerEnd, waitedMs };
-    waits.left.set(token, left);
+    departure = { ledgerEnd, waitedMs };
+    waits.departed.set(token, departure);
   }
-  return reader.position(lane) < left.ledgerEnd && waitedMs - left.waitedMs < RELEASE_READ_MS_MAX;
+  return reader.position(lane) < departure.ledgerEnd && waitedMs - departure.waitedMs < RELEASE_READ_MS_MAX;
 }
 
 /** How long to wait for a live member: it may learn later than we do that it lost the lane, and its last commit may take long. */
-function patienceMs(parts: LaneParts): number {
+function releaseWaitMs(parts: LaneParts): number {
   return parts.sessionTimeoutMs + drainMsMax(parts) + COMMIT_DEADLINE_MS;
 }
 
@@ -155,7 +156,7 @@ async function claimLane(
   const { clock, committer, index, lane, processId, reader } = parts;
   const token = randomUUID();
   const seen = reader.seen(lane, token, RESTORE_DEADLINE_MS);
-  // `seen` is handled below; until then the commit may fail first.
+  // If the claim fails first, nobody awaits `seen`.
   seen.catch(() => undefined);
   const fenced = new Set(committer.fenced());
   const voidClaims = index
@@ -193,8 +194,8 @@ async function seenUnlessSuperseded(
   }
 }
 
-/** Other processes that may write to the lane, according to the ledger as read so far. */
-function mayWrite({ committer, index, lane }: LaneParts, writer: LaneWriter): Claimant[] {
+/** Other processes that may still write to the lane, according to the ledger as read so far. */
+function otherClaimants({ committer, index, lane }: LaneParts, writer: LaneWriter): Claimant[] {
   return index
     .claims(lane)
     .filter(({ isFenced, transactionalId: id }) => !isFenced && id !== writer.transactionalId)
@@ -214,7 +215,7 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
   await committer.fence(transactionalId);
 }
 
-/** An owner that fenced itself began no call after that. Its predecessor's time still counts: that owner may have been brief. */
+/** An owner that fenced itself began no call after that, but calls of the owner before it may still begin. */
 function fencedCallUntilMs(
   { clock, index, lane, processId, sessionTimeoutMs }: LaneParts,
   voidClaims: readonly Claim[],

@@ -45,7 +45,7 @@ export interface LanePollerOptions {
 /** For the look-up that ends a doubt, and for a takeover that takes longer than a session. */
 const DOUBT_MARGIN_MS = 30_000;
 
-/** How long a dead process's calls stay in doubt: until its lane is taken, and the calls have ended and settled. */
+/** Longest time that a dead process's calls stay in doubt: its lane is taken, then the calls end and their effects settle. */
 export function heldForMsMax({ policy, sessionTimeoutMs }: Pick<LaneSettings, 'policy' | 'sessionTimeoutMs'>): number {
   return 2 * sessionTimeoutMs + policy.apiTimeoutMs + policy.settlingTimeMs + DOUBT_MARGIN_MS;
 }
@@ -102,7 +102,7 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
       }
     },
     ledgerEnds: () => ledgerEnds({ laneCount, offsets, reader, topic: topics.ledger }),
-    // Only the control record of the last commit may be unread. Any unread commit takes at least two offsets.
+    // A gap of one offset is the control record of the last commit. An unread commit takes at least two.
     hasApplied: (ends) => [...ends].every(([lane, end]) => reader.position(lane) + 1n >= end),
     possibleEffects: () =>
       Array.from({ length: laneCount }, (_, lane) => unfinished(index, lane))

@@ -56,7 +56,7 @@ export class Retention {
       else this.#lookAfter(keys.length < TOMBSTONES_MAX ? this.#lookMs : LOOK_FOR_MORE_MS);
     } else {
       // An idle lane learns the broker's time only from a record of its own.
-      if (this.#isAnyExpired(wallMs)) transaction.want();
+      if (this.#isAnyExpired(wallMs)) transaction.commitAnyway();
       this.#lookAfter(this.#lookMs);
     }
   }

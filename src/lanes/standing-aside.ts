@@ -6,10 +6,10 @@
  *   with lanes -> for a minute its settings are refused, or a broker does not answer it: it rejoins and announces that -> aside
  *   aside, others have the lanes -> a check of the service succeeds, and all brokers answer: it rejoins -> with lanes
  *
- * A process that was never served announces it from its first join. When others make the group rejoin, a member announces its
- * present state. An outage counts only after OUTAGE_MS_MIN: it hits all members, and they notice its pauses at different times.
- * A broker's silence counts from heartbeat to heartbeat, and no pause counts for more than a session. Without the group's answers,
- * all of Kafka may be away, or the process stood still.
+ * A process that the service has never served stands aside from its first join. When others make the group rejoin, a member
+ * announces its present state. An outage counts only after OUTAGE_MS_MIN: it hits all members, but they notice at different
+ * times. Time without a broker's answer counts from heartbeat to heartbeat, each time for at most a session. Without heartbeats
+ * all of Kafka may be down, or the process was frozen.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Unserved } from '../api/types.ts';
@@ -19,15 +19,15 @@ import type { AsideAnnouncer } from '../consumers/member-note.ts';
 const OUTAGE_MS_MIN = 30_000;
 /** How long brokers must answer before a member takes lanes again: others notice the end of an outage later, and links flap. */
 const ANSWERED_MS_MIN = 30_000;
-/** What lasts this long will not pass by itself: the member rejoins. */
+/** After this long a fault counts as lasting: the member rejoins. */
 const LASTING_MS = 60_000;
-/** If changes are refused although checks succeed, only a member with lanes can try one. The pause doubles with each failure. */
+/** If the service refuses POSTs but answers checks, only a member with lanes can try again. The pause doubles with each failure. */
 const TRY_AGAIN_MS = 60_000;
 const TRY_AGAIN_DOUBLINGS_MAX = 6;
 
 interface StandingAsideOptions {
   readonly api: Pick<PaymentApi, 'state' | 'unserved'>;
-  /** What brokers answered instead of what every member asks them; null: they answer. */
+  /** The problem, if brokers do not answer what every member asks them; null: they answer. */
   readonly unanswered: () => string | null;
   readonly sessionTimeoutMs: number;
   readonly clock: Clock;
@@ -79,7 +79,7 @@ export class StandingAside implements AsideAnnouncer {
     else log.info({ event: 'stands-aside-no-more', lanes });
   }
 
-  hasNews(): boolean {
+  shouldRejoin(): boolean {
     this.#countSilence();
     if (this.#announced === null) return false;
     if (this.#cutOffMs !== null && this.#announced) {
@@ -88,8 +88,8 @@ export class StandingAside implements AsideAnnouncer {
     }
     if (this.#lanes.length > 0 && this.#isCutOffFor(LASTING_MS)) return true;
     const unserved = this.#options.api.unserved();
-    if (unserved === null) return this.#isServedNews();
-    return this.#announced ? this.#isToTryAgain(unserved) : this.#isUnservedNews(unserved);
+    if (unserved === null) return this.#shouldRejoinServed();
+    return this.#announced ? this.#shouldTryAgain(unserved) : this.#shouldRejoinUnserved(unserved);
   }
 
   #cause(): string | null {
@@ -123,7 +123,7 @@ export class StandingAside implements AsideAnnouncer {
     return this.#options.clock.monotonicMs() - sinceMs >= OUTAGE_MS_MIN;
   }
 
-  #isServedNews(): boolean {
+  #shouldRejoinServed(): boolean {
     this.#isTryingAgain = false;
     this.#failedTries = 0;
     if (this.#announced !== true) return false;
@@ -134,7 +134,7 @@ export class StandingAside implements AsideAnnouncer {
     return nowMs - this.#servedSinceMs >= LASTING_MS;
   }
 
-  #isUnservedNews({ setting, sinceMs }: Unserved): boolean {
+  #shouldRejoinUnserved({ setting, sinceMs }: Unserved): boolean {
     const { api, clock } = this.#options;
     if (api.state().kind === 'held') this.#isTryingAgain = false;
     // An outage hits all members: it is no reason to rejoin.
@@ -142,7 +142,7 @@ export class StandingAside implements AsideAnnouncer {
     return clock.monotonicMs() - sinceMs >= LASTING_MS;
   }
 
-  #isToTryAgain({ isOfChanges }: Unserved): boolean {
+  #shouldTryAgain({ isOfChanges }: Unserved): boolean {
     const { api, clock } = this.#options;
     this.#servedSinceMs = null;
     if (this.#asideSinceMs === null || !isOfChanges || api.state().kind !== 'serving') return false;

@@ -2,7 +2,7 @@
  * A lane's transaction while it is being built: what to write, and what to do once it is committed.
  *
  * It is filled unit by unit: a unit is what one message, answer, due entry or submission leads to. Between units the lane asks
- * whether it is full, and each partition's batch is measured as it will be written. A unit may begin while every partition is below
+ * whether it is full: each partition's batch is limited, and so is the whole. A unit may begin while every partition is below
  * its share. The code that makes a unit bounds what it adds, so no batch exceeds the limit of its topic.
  */
 import type { Entry } from '../ledger/entry.ts';
@@ -40,7 +40,7 @@ export interface TransactionOptions {
   readonly ledgerTopic: string;
   /** Topics whose batches may have COMMAND_BATCH_BYTES_MAX bytes; all others may have CARRIER_BYTES_MAX. */
   readonly inputTopics: ReadonlySet<string>;
-  /** Infinity, except for a lane that must find the message at which it is lost. */
+  /** Infinity, except for a lane that looks for the message that makes it fail. */
   readonly unitsMax: number;
 }
 
@@ -67,7 +67,7 @@ export class LaneTransaction {
   #phaseUntilMs = Infinity;
   #isPhaseNew = true;
   #isCutShort = false;
-  #isWanted = false;
+  #mustCommit = false;
   /** For the metrics. They run only after the commit: a failed transaction is repeated and would count twice. */
   readonly reports: (() => void)[] = [];
   /** Attempts whose answers this transaction makes durable. */
@@ -82,7 +82,7 @@ export class LaneTransaction {
   }
 
   isEmpty(): boolean {
-    return this.#bytes === 0 && this.#positions.size === 0 && !this.#isWanted;
+    return this.#bytes === 0 && this.#positions.size === 0 && !this.#mustCommit;
   }
 
   /** True until something was handled, even if that led to no record. */
@@ -115,9 +115,9 @@ export class LaneTransaction {
     return this.#isCutShort || this.isFull();
   }
 
-  /** Commit it even if nothing happened: that writes the position again. */
-  want(): void {
-    this.#isWanted = true;
+  /** Commits it even if it is empty: that writes the position again. */
+  commitAnyway(): void {
+    this.#mustCommit = true;
   }
 
   /**

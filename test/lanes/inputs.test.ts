@@ -40,7 +40,7 @@ test('observations wait for something else that their lane commits, and not for 
       inputTopics,
       unitsMax: 9,
     });
-    if (isWanted) transaction.want();
+    if (isWanted) transaction.commitAnyway();
     inputs.admit(handlers, transaction, Infinity);
     return taken;
   };
@@ -85,7 +85,7 @@ test('observations take half of the time, and leave commands the other', () => {
   });
   const options = { lane: 0, commit: 1, ledgerTopic: topics.ledger, inputTopics: new Set<string>(), unitsMax: 18 };
   const transaction = new LaneTransaction(options);
-  transaction.want();
+  transaction.commitAnyway();
   const handlers = { observations: handler('observations'), commands: handler('commands') };
   inputs.admit(handlers as unknown as InputHandlers, transaction, 60);
   // Half of the time is for each.

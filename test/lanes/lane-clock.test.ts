@@ -80,7 +80,7 @@ function running(
   const { writer, end } = writing(clock, () => stall);
   const ownership = { writer, token: 'token', careful: null, holdsEnd: 0n };
   const lane = new OpenLane(parts, inputs, new CommitReports(), ownership);
-  calls.onSpace(() => lane.wake());
+  calls.onCapacity(() => lane.wake());
   const over = lane.run();
   return {
     lane,

@@ -61,7 +61,7 @@ async function newsWithinMs(limitMs: number): Promise<number | null> {
   const beganMs = Date.now();
   while (Date.now() - beganMs < limitMs) {
     await vi.advanceTimersByTimeAsync(1_000);
-    if (standing.hasNews()) return Date.now() - beganMs;
+    if (standing.shouldRejoin()) return Date.now() - beganMs;
   }
   return null;
 }

@@ -80,7 +80,7 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an idle lane does not tell the ledger what it has stepped over',
-    find: '!this.#isBound || this.#hasPassedForLong()',
+    find: '!this.#isBound || this.#isAheadForLong()',
     replace: '!this.#isBound',
     isToldDirectly: true,
   },

@@ -37,8 +37,8 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a taker that was called off goes on',
-    find: 'while (isWanted() && mayWrite(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, isWanted);',
-    replace: 'while (mayWrite(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, () => true);',
+    find: 'while (isWanted() && otherClaimants(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, isWanted);',
+    replace: 'while (otherClaimants(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, () => true);',
     isToldDirectly: true,
   },
   {
@@ -73,7 +73,7 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an owner whose release is read while it is asked for is fenced',
-    find: ' || !mayWrite(parts, writer).some(({ token }) => token === claimant.token)',
+    find: ' || !otherClaimants(parts, writer).some(({ token }) => token === claimant.token)',
     replace: '',
     isToldDirectly: true,
   },
