@@ -91,7 +91,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   const settlement = settlementOf(entry, policy);
   // Where nothing else can settle a doubt, an operator's word does.
   const proof = proofOf(entry);
-  const isDecided = settlement === 'NONE' && proof?.by === 'OPERATOR';
+  const isDecidedByOperator = settlement === 'NONE' && proof?.by === 'OPERATOR';
   const isLookedUp = OPERATIONS[operationOf(entry)].lookUp !== null;
   const isConflict = event.reading.kind === 'conflict';
   // A proxy, not the service, may have deferred an earlier call. If the service took that call, it may say so only now.
@@ -99,7 +99,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
     entry.turnedAway > 0 &&
     (isConflict ? isLookedUp || settlement === 'SAME_KEY' : isLookedUp && settlement === 'LOOK_UP');
   const verdict = verdictOf(event.reading, settlement, {
-    inDoubt: isRepeated || (entry.firstSentMs !== null && !(isDecided && !isConflict)),
+    inDoubt: isRepeated || (entry.firstSentMs !== null && !(isDecidedByOperator && !isConflict)),
     mayBeUnderWay: entry.lastEndedMs !== null && event.beganMs < lookUpFromMs(entry.lastEndedMs, policy),
     canBeLookedUp: isLookedUp,
   });
@@ -118,7 +118,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
       return doubt(entry, `HTTP ${verdict.httpStatus}, but the answer is about another ${other}`, call, policy);
     }
     case 'refused':
-      return finish(sent, refusedResult(sent, verdict, isDecided ? 'OPERATOR' : 'ANSWER', nowMs));
+      return finish(sent, refusedResult(sent, verdict, isDecidedByOperator ? 'OPERATOR' : 'ANSWER', nowMs));
     case 'wait': {
       const waiting = verdict.sent ? { ...sent, turnedAway: entry.turnedAway + 1 } : entry;
       return next({
@@ -136,12 +136,12 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
       return doubt(entry, verdict.reason, call, policy);
     case 'look-up': {
       // This refusal is newer than any proof: the quote may have expired since, or the service may have taken an earlier call.
-      const lost = possiblySent(entry, call.sentMs, call.endedMs);
-      return next(doubtful(lost, verdict.reason, lookUpFromMs(call.endedMs, policy), verdict.refusal));
+      const unsettled = possiblySent(entry, call.sentMs, call.endedMs);
+      return next(doubtful(unsettled, verdict.reason, lookUpFromMs(call.endedMs, policy), verdict.refusal));
     }
     case 'undecidable': {
-      const lost = possiblySent(entry, call.sentMs, call.endedMs);
-      return finish(lost, unknownResult(lost, verdict.reason, nowMs));
+      const unsettled = possiblySent(entry, call.sentMs, call.endedMs);
+      return finish(unsettled, unknownResult(unsettled, verdict.reason, nowMs));
     }
   }
 }
@@ -153,8 +153,8 @@ function doubt(
   policy: LedgerPolicy,
 ): Decision {
   if (settlementOf(entry, policy) === 'NONE') {
-    const lost = possiblySent(entry, sentMs, endedMs);
-    return finish(lost, unknownResult(lost, reason, nowMs));
+    const unsettled = possiblySent(entry, sentMs, endedMs);
+    return finish(unsettled, unknownResult(unsettled, reason, nowMs));
   }
   return next(inDoubt(entry, sentMs, reason, endedMs, tryAgainAtMs(entry, nowMs), policy));
 }

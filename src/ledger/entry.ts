@@ -18,7 +18,7 @@ import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 export type Step = 'SINGLE' | 'CREATE' | 'EXECUTE';
 
 export type Phase =
-  /** A call may be under way since `atMs`; `timeoutMs` is its deadline, kept for an owner with other settings. */
+  /** A call may have been under way since `atMs`; `timeoutMs` is its deadline, kept for an owner with other settings. */
   | {
       readonly state: 'INTENT';
       readonly attemptId: string;
@@ -124,7 +124,7 @@ export interface Entry {
   readonly step: Step;
   /** Whether the command asks for immediate execution of its quote. */
   readonly immediate: boolean;
-  /** Waits of this step in a row, for the back-off. */
+  /** Consecutive waits of this step, for the back-off. */
   readonly waits: number;
   /** Calls that may have been sent, over all steps. */
   readonly attempts: number;
@@ -176,7 +176,7 @@ export function proofOf(entry: UnphasedEntry): Unexecuted | null {
   return entry.unexecuted?.attempts === entry.attempts ? entry.unexecuted : null;
 }
 
-/** Most copies noted in an unfinished entry. Further copies get no replay; their readers see the one result. */
+/** Limit of copies noted in an unfinished entry. Further copies get no replay; their readers see the one result. */
 export const COPIES_MAX = 16;
 
 /** When the lane must next act on the entry, or null. */

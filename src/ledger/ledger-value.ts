@@ -1,5 +1,5 @@
 /**
- * The value of a record of the ledger: the same bytes in Kafka, in the local store, and back.
+ * The value of a ledger record: the same bytes in Kafka and in the local store.
  *
  *   1 byte    format
  *   1 byte    class: the rule by which it may be forgotten, so that retention decodes nothing
@@ -19,15 +19,15 @@ import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/comm
 import { AVRO_OPTIONS } from 'payment-processor-contract/schemas';
 import { readerRecord, writerSchema, type ReaderRecord } from 'payment-processor-contract/writer-schema';
 
-/** A ledger value that this release cannot read; the message says which. */
+/** This release cannot read a ledger value; the message says why. */
 export class LedgerFormatError extends Error {}
 
 /** A value with a schema that this process has not seen in any lane's ledger. */
 export class UnknownSchemaError extends LedgerFormatError {}
 
 /**
- * UNKNOWN results, never forgotten. Each command type has its own class, so that places alone, without values, show their number
- * and the oldest. The numbers are in stored values: they must not change with the list of commands.
+ * UNKNOWN results, never forgotten. Each command type has its own class, so that the store counts them and finds the oldest without
+ * decoding. The numbers are in stored values: they must not change with the list of commands.
  */
 const UNKNOWN_CLASS = {
   'create-quote': 2,
@@ -48,7 +48,7 @@ export const VALUE_CLASS = {
   unfinished: 16,
   /** Transactions at rest. */
   transaction: 64,
-  /** Entries with a certain result. Last, because most values are of this class. */
+  /** Entries with a certain result. The highest class, because most values have it and the store appends to its end. */
   done: 65,
 } as const;
 export type ValueClass =
@@ -73,7 +73,7 @@ export function isEntryClass(valueClass: number): boolean {
 }
 
 const FORMAT = 2;
-/** `{`: the ledger was JSON once. */
+/** `{`: builds before 1.0.0 wrote JSON. */
 const FORMAT_OF_JSON = 0x7b;
 const AT = { class: 1, time: 2, fingerprint: 8, body: 16 } as const;
 const TIME_BYTES = 6;
@@ -138,7 +138,7 @@ export class InternalRecord<Value extends object> {
   readonly #readOwn: Reader;
   readonly #readers = new Map<string, Reader>();
 
-  /** @param isUntrusted not only owners of lanes may write it, so its bytes are bounded before decoding */
+  /** @param isUntrusted others than owners of lanes may write it, so we check sizes before decoding */
   constructor(name: string, { isUntrusted = false } = {}) {
     this.#record = readerRecord(`internal/${name}`, false);
     this.#isUntrusted = isUntrusted;
@@ -192,7 +192,7 @@ export class InternalRecord<Value extends object> {
       return reader;
     } catch (error) {
       throw new LedgerFormatError(
-        `${what} does not fit this release's (${String(error)}): run the release that wrote it`,
+        `${what} does not fit this release's schema (${String(error)}): run the release that wrote it`,
       );
     }
   }

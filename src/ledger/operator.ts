@@ -76,7 +76,7 @@ function retry(
   }
   const fields =
     entry.fieldsJson === null ? null : readCommandFields(entry.commandType, parseLossless(entry.fieldsJson));
-  // A command that was called keeps the rules that admitted it: INVALID would say that nothing was sent.
+  // Once a call was made, today's rules no longer apply: INVALID would say that nothing was sent.
   const value = fields !== null && (fields.ok || entry.attempts > 0) ? fields.value : null;
   if (value === null) {
     const unreadable = [{ path: '', message: 'could not be read; publish it again under a new key' }];
@@ -99,7 +99,7 @@ function retry(
     waits: 0,
     drops: 0,
     quotesRunOut: 0,
-    // A doubt is settled first, as its operation allows: a retry proves nothing.
+    // Settles an open doubt first: the operator's RETRY does not prove that no call took effect.
     phase: { state: 'PARKED', untilMs: nowMs, reason: auditOf(order) },
   };
   if (again.firstSentMs !== null && proofOf(again) === null && settlementOf(again, policy) === 'NONE') {

@@ -7,7 +7,7 @@ import { quoteAgainOf, type QuoteAgain } from './quote-again.ts';
 import { isKeyTrusted, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
 import { timeLimitInWords } from './time-limit.ts';
 
-/** The transaction that shows whether the call took effect: by its own id, else by a quoteId that the service may show. */
+/** Finds the transaction that shows whether the call took effect, by its id or by its quote's id. */
 export interface LookUpQuery {
   readonly transactionId: string | null;
   readonly quoteId: string | null;
@@ -23,7 +23,7 @@ export type Plan =
   | { kind: 'call' }
   | QuoteAgain
   | { kind: 'look-up'; query: LookUpQuery }
-  /** Look it up once the effects of calls that ended by `endedMs` have had their settling time. */
+  /** Look it up once the settling time after `endedMs`, the end of the last call, has passed. */
   | { kind: 'doubt'; endedMs: number }
   /** Nothing took effect, for certain; `reason` says how we know. */
   | { kind: 'expire'; reason: string; settledBy: SettledBy }
@@ -121,7 +121,7 @@ function proofInWords(proof: Unexecuted, why: string): { reason: string; settled
   }
 }
 
-/** Looks up only after the settling time, even if the doubt was first to be settled in another way. */
+/** Looks up only after the settling time, even if we first tried to settle the doubt in another way. */
 function lookUpPlan(entry: Entry, firstSentMs: number, nowMs: number, policy: LedgerPolicy): Plan {
   if (nowMs - firstSentMs >= policy.idempotencyRetentionMs) return giveUp('it could not be looked up in time');
   const query = queryOf(entry, firstSentMs);

@@ -29,9 +29,9 @@ const NOT_OF_THE_FIRST_CALL: ReadonlySet<number> = new Set([403, 405, 423]);
 export interface Doubt {
   /** An earlier attempt of this step may have taken effect. */
   readonly inDoubt: boolean;
-  /** Its effect could still come when this call began. */
+  /** Its settling time had not passed when this call began. */
   readonly mayBeUnderWay: boolean;
-  /** A transaction's status can tell. */
+  /** A look-up can show whether it did. */
   readonly canBeLookedUp: boolean;
 }
 
@@ -78,7 +78,7 @@ interface RefusalReading {
   rawResponse: string;
 }
 
-/** What a refusal also says about the earlier call. */
+/** A refusal of this call, while an earlier one is in doubt. */
 function refusedInDoubt(reading: RefusalReading, settlement: Settlement, mayBeUnderWay: boolean): Verdict {
   switch (settlement) {
     // The same key gets the first call's answer, if the service itself answers and that call is over.

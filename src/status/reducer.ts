@@ -27,7 +27,7 @@ export interface Reduction {
 
 /** Wall clocks of two processes may differ by this much. Beyond it, the order of their observations is certain. */
 const CLOCK_DIFFERENCE_MS_MAX = 1_000;
-/** A state that was seen this long after an observation of it was written got its time from a clock that was ahead. */
+/** If a state's time is this much later than a new observation's record, it came from a clock that was ahead. */
 const AHEAD_MS_MAX = 10_000;
 /** No replica of the service is behind by more. */
 const REPLICA_LAG_MS_MAX = 60_000;
@@ -115,7 +115,7 @@ function orderOf(state: TransactionState, observation: Observation, writtenMs: n
     if (updatedMs === knownMs && isOldView(state, observation)) return 'stale';
     if (updatedMs !== knownMs) return updatedMs > knownMs || isLastingEnd(state, observation) ? 'newer' : 'stale';
   }
-  // Else all news would be stale until the time that a wrong clock showed. A request made after the order was first unclear is newer.
+  // Otherwise all news would be stale until the wrong clock's time. A request made after the order was first unclear is newer.
   const rightUpToMs = writtenMs + AHEAD_MS_MAX;
   if (state.seenEndedMs > rightUpToMs && observation.requestEndedMs <= rightUpToMs) {
     const unclearSinceMs = state.unclearSinceMs ?? Infinity;
@@ -129,16 +129,16 @@ function orderOf(state: TransactionState, observation: Observation, writtenMs: n
 }
 
 /**
- * Hosts of the service may have different clocks, and a list fewer digits than an answer. So the end of a payment may have an
- * earlier updatedAt than its beginning. If the service still shows it long after, it is no old view.
+ * Hosts of the service may have different clocks, and lists may round times. So the end of a payment may have an earlier updatedAt
+ * than its beginning. If the service still shows the end much later, it is current.
  */
 function isLastingEnd(state: TransactionState, { requestBeganMs, transaction }: Observation): boolean {
   return endsIn(transaction?.status ?? null, state.status) && requestBeganMs >= state.seenEndedMs + REPLICA_LAG_MS_MAX;
 }
 
 /**
- * Whether a payment that had ended is shown as open soon after. If its end had an earlier updatedAt than its beginning, a replica
- * may show the beginning again. If the service shows it for longer, it has opened the payment again.
+ * Whether a payment looks open soon after its end. A replica that lags may still show the beginning, with a later updatedAt. If the
+ * payment looks open for longer, the service has opened it again.
  */
 function isOldView(state: TransactionState, { requestBeganMs, transaction }: Observation): boolean {
   const isOpenAgain = endsIn(state.status, transaction?.status ?? null);

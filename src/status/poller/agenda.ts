@@ -4,8 +4,8 @@
  *   discovery   at every interval, from shortly before the newest known transaction: new ones, and young open ones
  *   revisit     windows around watched transactions that are due
  *   catch-up    transactions created while nobody polled
- *   reversals   terminal statuses that follow another terminal one, by filter: few transactions over a long time
- *   sweep       slowly, everything that is still watched: changes that the other kinds do not expect
+ *   reversals   transactions that went from one terminal status to another; filtered by status, because few do
+ *   sweep       slowly, everything that is still watched: changes that the other kinds miss
  *
  * One page at a time, each kind by its weight. What one kind does not use of its share goes to the others.
  */
@@ -52,7 +52,7 @@ const SWEEP_PACE_CALLS = 4;
 const REVERSALS_PACE_CALLS = 5;
 /** How often we plan revisits within an interval. */
 const PLANS_PER_INTERVAL = 4;
-/** Calls for the revisits of one plan: about two clusters of neighbours, or this many single ones; more with a large budget. */
+/** Calls planned at once for revisits; more with a large budget. */
 const PLAN_CALLS_MIN = 20;
 const MERGE_GAP_MAX_MS = 600_000;
 const MERGE_GAP_MIN_MS = 1_000;
@@ -82,7 +82,7 @@ export class PollAgenda {
     const isGap = nowMs - record.discoveredToMs > GAP_MS;
     const gap = { fromMs: record.discoveredToMs - CLOCKS_MS, toMs: nowMs };
     const catchUp = isGap ? unionOf(record.catchUp, gap) : record.catchUp;
-    // The clock may have been ahead: no time in the future was reached.
+    // A recorded time in the future comes from a clock that was ahead.
     const discoveredToMs = isGap ? nowMs - CLOCKS_MS : Math.min(record.discoveredToMs, nowMs);
     this.#discovery = new PollDiscovery(options, discoveredToMs, nowMs);
     this.#catchUp = catchUp === null ? null : catchUpWalk(catchUp);
@@ -240,7 +240,7 @@ function sweepWalk(range: TimeRange): PollWalk {
   return new PollWalk(range, { status: null, sliceMs: SLICE_MS, maySkip: true });
 }
 
-/** In one slice, while there are few of them. */
+/** In one slice, because there are few. */
 function reversalsWalk(range: TimeRange, status: string): PollWalk {
   return new PollWalk(range, { status, sliceMs: range.toMs - range.fromMs, maySkip: true });
 }

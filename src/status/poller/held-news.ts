@@ -2,8 +2,8 @@
  * Holds what pages showed until every call that may have caused it has its result. Otherwise an event could go out before its own
  * command's observation, and would not name that command. No I/O and no clock.
  *
- *   held      until the ledger is read to the end that it had after the page came: then we know all calls made before
- *   awaiting  the results of the calls that may have caused it; none: it is free
+ *   held      until we have read the ledger to its end as of the page's arrival: then we know all earlier calls
+ *   awaiting  until the calls that may have caused it have results; free if there are none
  *
  * A result and its observation are one commit. So an observation that is published after the result follows the command's own.
  * Bounded: a command that stays in doubt must not hide a payment's changes for ever.
@@ -16,11 +16,11 @@ import { signatureOf, type PolledObservation } from './news.ts';
 
 interface Held {
   observations: readonly PolledObservation[];
-  /** Numbers of the additions that brought its first and its last news. */
+  /** Numbers of the calls of `add` with its first and its last news. */
   readonly firstAddition: number;
   lastAddition: number;
   readonly sinceMs: number;
-  /** Number of the look that first asked which calls may have caused it; null: none has. Calls that began since cannot. */
+  /** The first `take` that asked which calls may have caused it; null: none has. Calls that began later did not. */
   askedAtLook: number | null;
 }
 
@@ -57,7 +57,7 @@ export class HeldNews {
     return this.#held.size >= HELD_MAX;
   }
 
-  /** Whether it holds the transaction as it is shown. */
+  /** Whether the last held news of the transaction shows it in this state. */
   has(transaction: Transaction): boolean {
     const last = this.#held.get(transaction.id)?.observations.at(-1);
     return last !== undefined && signatureOf(last.transaction) === signatureOf(transaction);
@@ -95,12 +95,12 @@ export class HeldNews {
   take(look: Look): PolledObservation[] {
     const free: PolledObservation[] = [];
     const effects = this.#shown(look.possibleEffects);
-    // If calls stay unanswered for long, the oldest news goes out without them: else the poller would stand still.
-    let tooMany = this.isFull() ? this.#held.size - HELD_MAX / 2 : 0;
+    // When full, the oldest half goes out although calls are unanswered: otherwise the poller would stop.
+    let excess = this.isFull() ? this.#held.size - HELD_MAX / 2 : 0;
     for (const [id, held] of this.#held) {
-      const isPushedOut = tooMany > 0 && held.lastAddition <= look.readUpTo;
-      const isOver = isPushedOut || look.nowMs - held.sinceMs >= this.#heldForMsMax;
-      tooMany -= 1;
+      const isEvicted = excess > 0 && held.lastAddition <= look.readUpTo;
+      const isOver = isEvicted || look.nowMs - held.sinceMs >= this.#heldForMsMax;
+      excess -= 1;
       if (!isOver && !isFree(held, look, effects)) continue;
       free.push(...held.observations);
       this.#held.delete(id);
@@ -122,7 +122,7 @@ export class HeldNews {
   }
 }
 
-/** Possible effects at one look. Thousands of calls may be unanswered, and a look asks for each of a thousand transactions. */
+/** Possible effects, indexed: there may be thousands, and each `take` searches them for up to HELD_MAX transactions. */
 class EffectsByPlace {
   readonly look: number;
   readonly #oldestFirst: readonly ShownEffect[];
@@ -133,7 +133,7 @@ class EffectsByPlace {
     this.#oldestFirst = oldestFirst;
   }
 
-  /** Lists of effects, most of which may have caused it; each has the oldest first. Together they have all that may. */
+  /** Candidates for having caused it, in lists sorted oldest first. None is missing; a few may not match. */
   near(
     { destination, id, source, type }: Transaction,
     isNew: boolean,
@@ -172,7 +172,7 @@ interface ShownEffect {
   readonly sinceLook: number;
 }
 
-/** Where a search looks for an effect, by what the transaction shows; null: not there. */
+/** Index keys of an effect, by kind of search; null: that search does not find it. */
 const PLACES = {
   transaction: (effect) => (effect.on === 'transaction' ? [effect.transactionId] : null),
   quote: (effect) => (effect.on === 'quote' ? [effect.quoteId] : null),

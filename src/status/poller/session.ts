@@ -1,12 +1,12 @@
 /**
  * The poller while its lane is open.
  *
- *   starting   reads the record, or makes it: transactions that exist at the first start are not announced
+ *   starting   reads the record, or writes the first one. Does not announce transactions that exist at the first start
  *   watching   loads the states of all lanes, then works page by page: asks, judges, notes; the outbox publishes
  *   ended      stopped by its owner; the clock was set back; or the lane could not publish, which rejects `run`
  *
- * News of a page is published through the lane, fenced, before the record counts the page as read. So a session that dies leaves
- * nothing that its successor must know, except the record. It owns nothing that must be closed.
+ * The lane, which may be fenced, commits a page's news before the record counts the page as read. So a successor needs nothing
+ * of a session but its record. It owns nothing that must be closed.
  */
 import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
 import { aheadMsOf, SET_MS_MIN, type Clock } from 'payment-processor-contract/clock';
@@ -51,7 +51,8 @@ export interface PollPort extends OutboxPort {
 /** What the metrics count. Cheap, never throws. */
 export interface PollReports {
   /**
-   * It knows what to watch; transactions unknown to us are announced from this creation time on.
+   * The states are loaded.
+   * @param startMs creation time from which transactions unknown to us are announced
    * @param unreadable states of transactions that this release cannot read: they are not polled
    */
   began(startMs: number, watched: number, unreadable: number): void;
@@ -59,7 +60,7 @@ export interface PollReports {
   published(observations: number): void;
   waitedForBudget(ms: number): void;
   watching(transactions: number): void;
-  /** Every watched transaction was listed, the last of them now. */
+  /** A sweep has listed every watched transaction, and ended now. */
   swept(atMs: number): void;
 }
 
@@ -103,7 +104,7 @@ export class PollSession {
   }
 
   /**
-   * Ends when it is stopped, or its clock is set back: by that clock nothing would be due for as long as it had been ahead.
+   * Ends when it is stopped, or when the clock is set back: otherwise nothing would be due until the clock is past the old time.
    * @throws what `publish` rejects with
    */
   async run(): Promise<void> {
@@ -207,7 +208,7 @@ export class PollSession {
     this.#outbox.add({ transactions, beganMs, endedMs: this.#clock.nowMs(), announcedFromMs, windowFromMs });
   }
 
-  /** Creation time from which a transaction without a state is new, not forgotten. */
+  /** A transaction without a state is new if it was created after this; an older one may have been forgotten. */
   #announcedFromMs(agenda: PollAgenda): number {
     return Math.max(agenda.record().startMs, this.#clock.nowMs() - this.#settings.forgottenAfterMs + CLOCKS_MS);
   }
@@ -238,8 +239,8 @@ export class PollSession {
   }
 
   /**
-   * The first start, by the service's clock: right after the newest existing transaction. If there was none recently, it is as long
-   * ago as clocks may differ. @returns null if stopped
+   * The first start, by the service's clock: right after the newest existing transaction. If there is no recent one, CLOCKS_MS
+   * ago. @returns null if stopped
    */
   async #firstStartMs(): Promise<number | null> {
     const fromMs = this.#firstNowMs() - CLOCKS_MS;
@@ -264,7 +265,7 @@ export class PollSession {
     return this.#isStopped ? null : newestMs + 1;
   }
 
-  /** By the slower of two clocks: the first start is kept, and nothing from before it is ever announced. */
+  /** By the slower of two clocks: transactions created before the first start are never announced. */
   #firstNowMs(): number {
     return Math.min(this.#clock.nowMs(), this.#port.brokersMs());
   }
