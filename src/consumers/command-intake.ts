@@ -35,7 +35,7 @@ import {
   type Place,
 } from './message-origin.ts';
 
-/** What an entry, an arrival and a dead letter all know about a command, even after a restart. */
+/** What traces need to know of a command. Entries, arrivals and dead letters all have it. */
 export interface TracedCommand {
   /** Where it was first published; that distinguishes it from every other message. */
   readonly origin: Origin;
@@ -67,7 +67,7 @@ export interface CommandPlace extends Place {
   readonly commandType: CommandType;
 }
 
-/** A message that made our own code fail: the arrival is for its result, null without a usable key. */
+/** A message that made our own code fail. Its result is made from `arrival`; null: it has no usable key, so it gets none. */
 export interface CommandAside {
   readonly letter: DeadLetter;
   readonly arrival: Arrival | null;
@@ -84,15 +84,15 @@ export function readMessage(
   const { topic, partition, offset, timestampMs } = original;
   const origin = { topic, partition, offset, timestampMs };
   const carried = carriedOf(message);
-  const buried = (reason: DeadLetterReason, problem: string): Intake => ({
+  const deadLettered = (reason: DeadLetterReason, problem: string): Intake => ({
     kind: 'dead-letter',
     letter: { ...original, reason, message: problem },
     command: { key: null, commandType: place.commandType, origin, carried },
     readMs: nowMs,
   });
-  if (message.unreadableBatch !== null) return buried('UNREADABLE_BATCH', message.unreadableBatch.problem);
+  if (message.unreadableBatch !== null) return deadLettered('UNREADABLE_BATCH', message.unreadableBatch.problem);
   const key = readKey(message.key);
-  if (!key.ok) return buried(key.reason, key.problem);
+  if (!key.ok) return deadLettered(key.reason, key.problem);
   const tooLarge = sizeProblem(message);
   const lane = laneOf(key.key, options.laneCount);
   if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(lane, original, tooLarge !== null) };

@@ -46,18 +46,18 @@ export function readDecision(
   message: InputMessage,
 ): DecisionIntake | Unavailable | Promise<DecisionIntake | Unavailable> {
   const original = originalMessage(place, options.laneCount, message);
-  const buried = (reason: DeadLetterReason, problem: string): DecisionIntake => ({
+  const deadLettered = (reason: DeadLetterReason, problem: string): DecisionIntake => ({
     kind: 'dead-letter',
     letter: { ...original, reason, message: problem },
   });
-  const unreadable = (problem: string): DecisionIntake => buried('UNREADABLE', problem);
-  if (message.unreadableBatch !== null) return buried('UNREADABLE_BATCH', message.unreadableBatch.problem);
+  const unreadable = (problem: string): DecisionIntake => deadLettered('UNREADABLE', problem);
+  if (message.unreadableBatch !== null) return deadLettered('UNREADABLE_BATCH', message.unreadableBatch.problem);
   const key = readKey(message.key);
-  if (!key.ok) return buried(key.reason, key.problem);
+  if (!key.ok) return deadLettered(key.reason, key.problem);
   const tooLarge = sizeProblem(message);
   const lane = laneOf(key.key, options.laneCount);
   if (lane !== place.lane) return { kind: 'misrouted', record: movedRecord(lane, original, tooLarge !== null) };
-  if (tooLarge !== null) return buried('TOO_LARGE', tooLarge);
+  if (tooLarge !== null) return deadLettered('TOO_LARGE', tooLarge);
   if (message.value === null) return unreadable('the message has no value');
   return whenDecoded(
     decodeValue(options, place.topic, message, message.value),

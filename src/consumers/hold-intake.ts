@@ -9,14 +9,14 @@ export type HoldIntake =
   { kind: 'order'; order: HoldOrder; offset: bigint } | { kind: 'dead-letter'; letter: DeadLetter };
 
 export function readHold(place: Place, laneCount: number, message: InputMessage): HoldIntake {
-  const buried = (reason: DeadLetter['reason'], problem: string): HoldIntake => ({
+  const deadLettered = (reason: DeadLetter['reason'], problem: string): HoldIntake => ({
     kind: 'dead-letter',
     letter: { ...originalMessage(place, laneCount, message), reason, message: problem },
   });
-  if (message.unreadableBatch !== null) return buried('UNREADABLE_BATCH', message.unreadableBatch.problem);
+  if (message.unreadableBatch !== null) return deadLettered('UNREADABLE_BATCH', message.unreadableBatch.problem);
   const order = orderOf(message.cut === null ? message.value : null);
   return order === null
-    ? buried('UNREADABLE', 'not a hold or release order from the command line')
+    ? deadLettered('UNREADABLE', 'not a hold or release order from the command line')
     : { kind: 'order', order, offset: message.offset };
 }
 

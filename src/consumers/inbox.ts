@@ -43,14 +43,14 @@ type Head<Item> =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'read'; readonly item: Item };
 
-/** Most messages of one topic in one transaction: bounds the time to its commit. */
+/** Limit of one topic's messages in a transaction: bounds the time to its commit. */
 export const ITEMS_MAX = 500;
 
-/** Most messages that an inbox holds: several times a lane's share of the intents. */
+/** Limit of messages in an inbox: several times a lane's share of the intents. */
 const MESSAGES_MAX = 1_000;
-/** Most bytes of these messages. */
+/** Limit of their bytes. */
 const BYTES_MAX = 2 * 1024 * 1024;
-/** A batch may exceed these limits by as much as an honest batch can hold. The rest of a larger batch is fetched again. */
+/** One batch may exceed these limits by this much, more than a fetch normally has. We fetch the rest of a larger batch again. */
 const BATCH_MESSAGES_MAX = 5_000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
 /** After this many seeks without progress we pause the partition: an out-of-range fetch also voids the other partitions' fetches. */
@@ -67,7 +67,8 @@ export class Inbox<Item extends { readonly kind: string }> {
   /** Offset at which the next batch must continue; null while closed. */
   #expected: bigint | null = null;
   #isPaused = true;
-  #epoch = 0;
+  /** Changes at each close: answers for an earlier session are dropped. */
+  #session = 0;
   #problem: string | null = null;
   #highWatermark = 0n;
   /** Seeks since the last batch that the inbox took. */
@@ -86,7 +87,7 @@ export class Inbox<Item extends { readonly kind: string }> {
     this.#options.resume();
   }
 
-  /** After a rejoin the client stands at the committed offset, paused. */
+  /** After a rejoin kafkajs is at the group's offset, paused. */
   rejoin(): void {
     if (this.#expected === null) return;
     this.#seeks = 0;
@@ -96,7 +97,7 @@ export class Inbox<Item extends { readonly kind: string }> {
   }
 
   close(): void {
-    this.#epoch += 1;
+    this.#session += 1;
     this.#expected = null;
     this.#messages.length = 0;
     this.#head = { kind: 'unread' };
@@ -234,12 +235,12 @@ export class Inbox<Item extends { readonly kind: string }> {
 
   async #await(reading: Promise<Item | Unavailable>): Promise<void> {
     this.#head = { kind: 'asking' };
-    const epoch = this.#epoch;
+    const session = this.#session;
     const settled = await reading.then(
       (read) => () => this.#settle(read),
       (error: unknown) => () => (this.#head = { kind: 'failed', error }),
     );
-    if (epoch !== this.#epoch) return;
+    if (session !== this.#session) return;
     settled();
     this.#options.wake();
   }
@@ -252,9 +253,9 @@ export class Inbox<Item extends { readonly kind: string }> {
     }
     this.#problem = read.problem;
     this.#head = { kind: 'unavailable' };
-    const epoch = this.#epoch;
+    const session = this.#session;
     setTimeout(() => {
-      if (epoch !== this.#epoch) return;
+      if (session !== this.#session) return;
       this.#head = { kind: 'unread' };
       this.#options.wake();
     }, UNAVAILABLE_WAIT_MS);
@@ -267,9 +268,9 @@ export class Inbox<Item extends { readonly kind: string }> {
       return 'sought';
     }
     this.#isPaused = true;
-    const epoch = this.#epoch;
+    const session = this.#session;
     setTimeout(() => {
-      if (epoch === this.#epoch) this.rejoin();
+      if (session === this.#session) this.rejoin();
     }, SEEK_AGAIN_MS).unref();
     return 'not-now';
   }

@@ -23,7 +23,7 @@ export interface InputBounds {
   readonly topicId: string | null;
 }
 
-/** Compared with where an input is read. */
+/** For comparison with a reader's position. */
 export interface BoundsWithEpoch extends InputBounds {
   /** Offset after the last record of the leader epoch that was asked about; -1: it is not known; null: none was asked about. */
   readonly epochEnd: bigint | null;
@@ -109,7 +109,7 @@ export class TopicOffsets {
     return this.#askWritten.ask(topic);
   }
 
-  /** How far the topic was written at a given time of our clock. */
+  /** End offsets, with the time at which we asked, by our clock. */
   written(topic: string): Promise<WrittenTopic> {
     return this.#shared(this.#written, topic, async () => {
       const atMs = this.#clock.nowMs();
@@ -137,9 +137,9 @@ export class TopicOffsets {
   }
 
   /**
-   * First and next offset of each partition, and the topic's id. Never from the cache: readers' positions are compared with
-   * it, and an older answer would make the topic look truncated. So would the end for read_committed readers: a process that has
-   * just committed is past its own transaction before the coordinator has marked it.
+   * First offset and high watermark of each partition, never from the cache, and the topic's id. Readers compare their positions
+   * with them, and an older answer would make the topic look truncated. So would the last stable offset: a process that has just
+   * committed is past its own transaction before the coordinator has marked it.
    * @param epochs leader epochs to ask about, by partition
    */
   async bounds(topic: string, epochs: ReadonlyMap<number, number>): Promise<Map<number, BoundsWithEpoch>> {
@@ -158,8 +158,8 @@ export class TopicOffsets {
   }
 
   /**
-   * Offset after the last record of a leader epoch, or of the last one before it; -1: the topic has none that late. Ask about one
-   * epoch of a partition at a time.
+   * Offset after the last record of a leader epoch, or of the last earlier epoch with records; -1: the topic has none that
+   * late, nor later. Ask about one epoch of a partition at a time.
    */
   epochEnd(topic: string, lane: number, epoch: number): Promise<bigint> {
     return this.#askEpochEnds.ask(epochName(topic, lane, epoch));

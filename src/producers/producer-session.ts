@@ -137,8 +137,8 @@ export class ProducerSession {
   }
 
   /**
-   * Never retried after a lost answer: the first request may arrive late, and would end the next transaction midway. One that
-   * the coordinator answered has arrived, so a retry is safe.
+   * Never retried after a lost answer: the first request may arrive late, and would end the next transaction midway. After an
+   * answer that asks for a retry, that cannot happen.
    */
   async end(isCommit: boolean): Promise<void> {
     await this.#askCoordinator(
@@ -264,7 +264,7 @@ export class ProducerSession {
         case 'failed':
           throw new BrokerAnswerError(verdict.name, verdict.failure, verdict.topic);
         case 'duplicate':
-          // The request had no batch.
+          // `#produce` handles duplicates, and no other request has batches.
           throw new BrokerAnswerError(verdict.name, 'not-committed');
         case 'moved':
           this.#isStale = true;
@@ -296,12 +296,12 @@ export class ProducerSession {
 
   /** @throws errors that no retry can fix */
   #lost(error: unknown): typeof LOST {
-    const isBug =
+    const isFinal =
       !(error instanceof Error) ||
       error instanceof SessionOverError ||
       error instanceof AnswerLostError ||
       BUGS.includes(error.name);
-    if (isBug || kafkaRefusal(error) !== null) throw error;
+    if (isFinal || kafkaRefusal(error) !== null) throw error;
     this.#problem = error;
     const { host, name, port } = error as Error & { host?: string; port?: number };
     if (name === 'KafkaJSConnectionClosedError' && host !== undefined && port !== undefined)
@@ -317,7 +317,7 @@ export class ProducerSession {
 class SessionOverError extends Error {}
 class AnswerLostError extends Error {}
 
-/** A failure counts first, then what we must wait for, then success. */
+/** A failure outweighs a retry, and a retry outweighs success. */
 function worstOf(verdicts: readonly BrokerVerdict[]): BrokerVerdict {
   const ranks: readonly BrokerVerdict['kind'][] = ['failed', 'duplicate', 'moved', 'busy'];
   for (const rank of ranks) {

@@ -9,7 +9,7 @@ import { zstdCompressSync, constants } from 'node:zlib';
 import crc32 from '@node-rs/crc32';
 
 type HeaderValue = string | Buffer | null;
-/** By name; several of one name in their order. */
+/** By name; a list has the values of repeated headers, in order. */
 export type MessageHeaders = Readonly<Record<string, HeaderValue | readonly HeaderValue[]>>;
 
 export interface OutgoingRecord {
@@ -89,7 +89,7 @@ export class RecordBatch {
     }
     this.#reserve(bytesMax);
     const start = this.#end;
-    // Nearly always right; if not, the record is moved.
+    // Guessed from lengths in UTF-16, nearly always right. If not, we shift the record below.
     const lengthBytes = varintBytes(zigZag(units));
     this.#end = start + lengthBytes;
     this.#buffer[this.#end++] = 0;
@@ -110,10 +110,10 @@ export class RecordBatch {
     this.#count += 1;
   }
 
-  /** The bytes to send. @param isCompressed only if it is large enough to shrink */
-  sealed({ epoch, firstSequence, producerId }: BatchProducer, isCompressed: boolean): Buffer {
-    const isSmaller = isCompressed && this.#end >= COMPRESSED_FROM_BYTES;
-    const bytes = isSmaller
+  /** The bytes to send. @param mayCompress compresses the batch if it is large enough to shrink */
+  sealed({ epoch, firstSequence, producerId }: BatchProducer, mayCompress: boolean): Buffer {
+    const isCompressed = mayCompress && this.#end >= COMPRESSED_FROM_BYTES;
+    const bytes = isCompressed
       ? Buffer.concat([
           this.#buffer.subarray(0, RECORDS_AT),
           zstdCompressSync(this.#buffer.subarray(RECORDS_AT, this.#end), COMPRESSION),
@@ -123,7 +123,7 @@ export class RecordBatch {
     bytes.writeInt32BE(bytes.length - LEADER_EPOCH_AT, LENGTH_AT);
     bytes.writeInt32BE(NO_LEADER_EPOCH, LEADER_EPOCH_AT);
     bytes[MAGIC_AT] = MAGIC;
-    bytes.writeInt16BE(TRANSACTIONAL | (isSmaller ? ZSTD : 0), ATTRIBUTES_AT);
+    bytes.writeInt16BE(TRANSACTIONAL | (isCompressed ? ZSTD : 0), ATTRIBUTES_AT);
     bytes.writeInt32BE(this.#count - 1, LAST_DELTA_AT);
     bytes.writeBigInt64BE(BigInt(this.#timestampMs), FIRST_TIME_AT);
     bytes.writeBigInt64BE(BigInt(this.#timestampMs), LAST_TIME_AT);

@@ -80,7 +80,7 @@ function wrongLanes(
 }
 
 /**
- * The least time for which the ledger keeps a deletion, according to the topic's configuration.
+ * How long the ledger keeps a tombstone at least, according to the topic's configuration.
  * @param definedMs the value of its definition, used if we are not authorized to read the configuration
  */
 export async function readDeletionsKeptMs(admin: Admin, topic: string, definedMs: number): Promise<number> {

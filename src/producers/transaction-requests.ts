@@ -1,6 +1,6 @@
 /**
- * The requests of a transactional producer. Brokers since Kafka 2.1 know these versions, the last before KIP-890 changed the
- * epoch with each transaction. Error codes are part of an answer: `broker-verdicts.ts` judges them.
+ * The requests of a transactional producer. Brokers support these versions since Kafka 2.1. Later versions follow KIP-890: the epoch
+ * changes with each transaction. Answers carry error codes, which `broker-verdicts.ts` judges.
  */
 import { makeDecoder, makeEncoder, type BrokerRequest, type Decoder, type Encoder } from './kafka-cluster.ts';
 
@@ -31,7 +31,7 @@ export interface WrittenCode extends PartitionCode {
 }
 
 const ALL_REPLICAS = -1;
-/** After this the broker says that its replicas are late. A retry still fits into a commit's deadline. */
+/** The broker's limit for replication, after which it answers with a timeout. A retry still fits into a commit's deadline. */
 const REPLICAS_MS_MAX = 5_000;
 /** A request's fixed fields, at most. */
 const FIELDS_BYTES = 512;

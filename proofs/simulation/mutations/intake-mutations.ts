@@ -71,7 +71,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a batch that cannot be read is a message',
     file: 'consumers/command-intake.ts',
-    find: "if (message.unreadableBatch !== null) return buried('UNREADABLE_BATCH', message.unreadableBatch.problem);",
+    find: "if (message.unreadableBatch !== null) return deadLettered('UNREADABLE_BATCH', message.unreadableBatch.problem);",
     replace: '',
     isToldDirectly: true,
   },
