@@ -7,7 +7,7 @@ import type {
   UnknownResult,
   UnknownResults,
 } from '../../src/store/ledger-index.ts';
-import { youngerMs } from '../../src/store/lane-store.ts';
+import { laterMs } from '../../src/store/lane-store.ts';
 import type { LmdbLedgerIndex, OpenedStore } from '../../src/store/lmdb-ledger-index.ts';
 import { decodeEntry } from '../../src/ledger/entry-record.ts';
 import {
@@ -162,6 +162,6 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
 
 function isExpired(value: Buffer, writtenMs: number, before: LedgerTimes): boolean {
   const { timeMs, valueClass } = headOf(value);
-  if (valueClass === VALUE_CLASS.done) return youngerMs(timeMs, writtenMs) < before.doneMs;
-  return valueClass === VALUE_CLASS.transaction && youngerMs(timeMs, writtenMs) < before.transactionMs;
+  if (valueClass === VALUE_CLASS.done) return laterMs(timeMs, writtenMs) < before.doneMs;
+  return valueClass === VALUE_CLASS.transaction && laterMs(timeMs, writtenMs) < before.transactionMs;
 }

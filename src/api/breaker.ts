@@ -19,7 +19,7 @@ const VOLUME_MIN = 5;
 const WINDOW_MIN_MS = 10_000;
 const RAMP_START = 2;
 
-/** How a call counts for the breaker. We never sent `unattempted` calls, for our own reasons, so they prove nothing. */
+/** How a call counts for the breaker. An `unattempted` call was never sent, for a reason on our side, so it proves nothing. */
 export type Weight = 'fine' | 'fault' | 'unattempted';
 export interface Attempt<Result> {
   result: Result;
@@ -48,7 +48,7 @@ export interface BreakerOptions {
   /** Allowance at which a ramp ends. */
   rampEnd: number;
   /** Whether the service answers a GET; must settle. */
-  isServiceThere: () => Promise<boolean>;
+  isServiceReachable: () => Promise<boolean>;
   onChange: (stage: BreakerStage, evidence: BreakerEvidence) => void;
 }
 
@@ -83,7 +83,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   const circuit = new CircuitBreaker(
     async (call: () => Promise<Attempt<Result>>): Promise<Attempt<Result>> => {
       const attempt = await call();
-      // A trial that was never sent must not close the breaker; opening it again is the careful choice.
+      // A trial that was never sent must not close the breaker; opening it again is the safe choice.
       const isFault = attempt.weight === 'fault' || (attempt.weight === 'unattempted' && circuit.halfOpen);
       lastFault = attempt.fault ?? lastFault;
       if (isFault) throw new Fault(attempt.result);
@@ -124,9 +124,9 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
     // If there is a call, its outcome decides.
     const isDecided = (): boolean => underWay > 0 || calls !== callsBefore || !isTrying();
     if (isDecided()) return;
-    const isThere = await options.isServiceThere();
+    const isReachable = await options.isServiceReachable();
     if (isDecided()) return;
-    if (!isThere) circuit.open();
+    if (!isReachable) circuit.open();
     else if (stage() === 'trial') circuit.close();
     else {
       rampAllowance = Infinity;
@@ -142,10 +142,10 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   circuit.on('halfOpen', () => {
     isChecked = false;
     changed();
-    void options.isServiceThere().then((isThere) => {
+    void options.isServiceReachable().then((isReachable) => {
       // A call from before the outage may have closed or reopened the breaker during the check.
       if (!circuit.halfOpen || isChecked) return;
-      if (!isThere) {
+      if (!isReachable) {
         circuit.open();
         return;
       }
@@ -167,7 +167,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
     }
   };
 
-  const climb = (): void => {
+  const growRamp = (): void => {
     rampAllowance = rampAllowance * 2 >= options.rampEnd ? Infinity : rampAllowance * 2;
     changed();
   };
@@ -188,7 +188,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
       calls += 1;
       try {
         const attempt = await circuit.fire(call);
-        if (stageAtStart === 'ramp' && stage() === 'ramp' && attempt.weight === 'fine') climb();
+        if (stageAtStart === 'ramp' && stage() === 'ramp' && attempt.weight === 'fine') growRamp();
         return attempt.result;
       } catch (error) {
         if (!(error instanceof Fault)) throw error;

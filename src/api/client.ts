@@ -10,7 +10,7 @@
 import { Pool, type Dispatcher } from 'undici';
 import type { Answer } from './types.ts';
 
-/** Dialling takes one round trip, or three with TLS; a host that needs longer is down. */
+/** Connecting takes one round trip, or three with TLS; a host that needs longer is down. */
 const CONNECT_TIMEOUT_MAX_MS = 5000;
 /** Connections beyond the concurrency: a connection that the service is still closing must not delay a call. */
 const SPARE_CONNECTIONS = 4;
@@ -140,7 +140,7 @@ function callOnce(
       clearTimeout(deadline);
       resolve(answer);
     };
-    /** Settles a call without a complete answer. It keeps the status line, because that alone decides much. */
+    /** Settles a call without a complete answer. Keeps the status if it came: often that is enough for a verdict. */
     const settleUnfinished = (reason: string): void => {
       if (head !== null) settle({ kind: 'response', ...head, body: textOf(chunks), cut: true });
       else settle({ kind: controller === null ? 'never-sent' : 'lost', reason });
@@ -155,7 +155,7 @@ function callOnce(
 
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(startedController) {
-        // After an abort here undici writes nothing, so it sends no call that we gave up, and none twice.
+        // After an abort here undici writes nothing: it sends no call that has already settled, and none twice.
         if (settled || controller !== null) {
           startedController.abort(new Error('given up'));
           return;

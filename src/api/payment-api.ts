@@ -86,7 +86,7 @@ export interface PaymentApi {
   unserved(): Unserved | null;
   /** Why no call of the operation may be made; null if one may. */
   closure(operation: CommandType): Closure | null;
-  /** How many calls of the operation may be under way at once: Infinity when healthy, 0 when closed, else a trial or ramp. */
+  /** How many calls of the operation may be under way at once: Infinity when healthy, 0 when none may be made, else a trial or ramp. */
   allowance(operation: CommandType): number;
   /** Makes one call and reads its answer. Never rejects; settles within the timeout and a small margin. */
   perform(request: ChangeRequest, options: PerformOptions): Promise<Reading>;
@@ -151,7 +151,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
         resetMs: options.breakerResetMs,
         timeoutMs: options.timeoutMs,
         rampEnd: options.maxConcurrency,
-        isServiceThere: async () => {
+        isServiceReachable: async () => {
           const verdict = await service.check();
           return verdict.kind === 'serving' || verdict.kind === 'busy';
         },
@@ -218,7 +218,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
       if (reason !== null)
         return { kind: 'failed', cause: 'held', reason, httpStatus: null, retryAfterMs: null, serviceSays: null };
       const reading = await list(filter, options.timeoutMs);
-      // The check will meet the same answer, and only its verdict may hold the service.
+      // Only a check may stop all calls, and it will get the same answer.
       if (reading.kind === 'failed' && reading.cause === 'unauthorized') void service.check();
       return reading;
     },

@@ -29,7 +29,7 @@ export type Verdict =
   | { kind: 'busy'; reason: string; setting: null; retryAfterMs: number | null };
 
 export interface ServiceCheckOptions {
-  /** Scheme, host and path, for texts. */
+  /** Scheme, host and path, for messages. */
   baseUrl: string;
   clock: Clock;
   /** GET /transactions?limit=1; settles within its timeout. */
@@ -95,7 +95,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
   };
 
   const release = (): void => {
-    // A successful GET says little if a change was answered 401: pauses stay long until the service answers a change.
+    // After a POST got HTTP 401, a successful GET says little: pauses stay long until the service answers a POST.
     if (!heldByCall) pauses = 0;
     heldByCall = false;
     unserved.checkSucceeded();

@@ -6,7 +6,7 @@
  *
  *   rows     place -> row, in the order in which rows may be forgotten (stored-row.ts)
  *   places   hash of the ledger key -> place
- *   head     the offset up to which the ledger has been written; in a table for all lanes
+ *   head     the offset up to which the ledger has been applied, and counts; in one table for all lanes
  *
  * When a transaction fails, memory is ahead of the tables: the store must not be used any more.
  */
@@ -242,7 +242,7 @@ export class LaneStore {
     });
   }
 
-  /** Keys of rows whose time is before the given ones, oldest first of each class. */
+  /** Keys of rows older than the given times: finished entries first, then transactions, each oldest first. */
   expired(before: LedgerTimes, limit: number): string[] {
     const keysOf = (valueClass: ValueClass, beforeMs: number, count: number): string[] =>
       this.#rows(valueClass, { end: placeOf(valueClass, beforeMs, 0n), limit: count }).map(
@@ -276,10 +276,10 @@ export class LaneStore {
  */
 function filedMs({ timeMs, valueClass }: { timeMs: number; valueClass: ValueClass }, writtenMs: number): number {
   const mayBeForgotten = valueClass === VALUE_CLASS.done || valueClass === VALUE_CLASS.transaction;
-  return mayBeForgotten ? youngerMs(timeMs, writtenMs) : timeMs;
+  return mayBeForgotten ? laterMs(timeMs, writtenMs) : timeMs;
 }
 
-export function youngerMs(ownMs: number, writtenMs: number): number {
+export function laterMs(ownMs: number, writtenMs: number): number {
   return Math.max(ownMs, writtenMs);
 }
 

@@ -83,12 +83,12 @@ export class LedgerReader {
   /**
    * The index must be open, and must just have been compared with the topic. May be called again after it rejects: it holds
    * no connection then.
-   * @param awayMsMax after that long without reading, the topic may no longer show every deletion
+   * @param awayMsMax after that long without reading, compaction may have removed tombstones that we have not read
    */
   async start(awayMsMax: number): Promise<void> {
     const { clock, index } = this.#options;
     this.#awayMsMax = awayMsMax;
-    // Counts from here, because the first answer may take long.
+    // Time away counts from here: the first fetch may take long.
     this.#lastFetch = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
     for (const lane of this.#next.keys()) {
       this.#next[lane] = index.checkpoint(lane).nextOffset;
@@ -99,7 +99,7 @@ export class LedgerReader {
 
   /**
    * Resolves once the owner record with the token has been applied; rejects after the deadline.
-   * @returns the claimants whose claims were applied between this call and that record, and still stood then
+   * @returns the claimants whose claims were applied between this call and that record, and not removed again by then
    */
   async seen(lane: number, token: string, deadlineMs: number): Promise<readonly Claimant[]> {
     const { promise, reject, resolve } = Promise.withResolvers<readonly Claimant[]>();
@@ -169,7 +169,7 @@ export class LedgerReader {
     if (!this.#reporting.has(lane)) this.#tail.pause(lane);
     this.#reporting.set(lane, this.#options.clock.monotonicMs());
     this.#checkTimer ??= setTimeout(() => this.#checkReports(), SILENT_MS);
-    // If no lane is fetched, only these reports show that this process was not away.
+    // If no lane is fetched, only these reports show that this process was not frozen or cut off.
     if (this.#reporting.size === this.#options.laneCount) this.#fetched();
   }
 

@@ -5,8 +5,8 @@
  *
  * Applied records stay in memory, where reads see them, until there are many or enough time has passed: most records are soon
  * replaced. Then one LMDB transaction writes them all, with each lane's end. After a crash the reader continues from that end.
- * Nothing waits for the disk, because the ledger topic has everything; a store that may be torn is noticed and rebuilt
- * (store-soundness.ts). A store that fails in use, from damage or a full disk, has no workaround: the process ends, and its
+ * Nothing waits for the disk, because the ledger topic has everything. The next start finds a store that may be torn, and rebuilds
+ * it (store-soundness.ts). A store that fails in use, from damage or a full disk, has no workaround: the process ends, and its
  * lanes go to members whose stores work.
  */
 import { statfsSync, statSync } from 'node:fs';
@@ -90,7 +90,7 @@ const COMPRESSION_BYTES_MIN = 400;
 /** The table of heads. */
 const SHARED_TABLES = 1;
 const TABLES_OF_LANE = 2;
-/** Most calls take less than this, including both commits. */
+/** Longer than most calls with both commits: their first entries are replaced before they are written. */
 const GATHER_MS = 250;
 /** Limits over all lanes. They bound memory, and the time of one transaction. */
 const PENDING_RECORDS_MAX = 2_000;
@@ -247,7 +247,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return value === undefined ? undefined : decodePosition(value);
   }
 
-  /** While it is not, only the size can be read. */
+  /** Until then only `size` and `disk` may be called. */
   isOpen(): boolean {
     return this.#opened !== null;
   }

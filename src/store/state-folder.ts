@@ -1,7 +1,7 @@
 /**
  * A folder of its own for each process that shares a state directory: `<directory>/0`, `/1` and so on.
  *
- *   looked through (the most useful first) -> claimed -> held while the process lives -> released, or left by its death
+ *   tried (the most useful first) -> claimed -> held while the process lives -> released, or abandoned when it dies
  *
  * A claim is a socket in the folder that its process listens on, under a name that is never used again. A process first makes its
  * claim and then looks for others. So of two processes at least one sees the other, and a process that sees a living one gives way.
@@ -107,7 +107,7 @@ async function listen(file: string): Promise<Server> {
     server.once('error', reject);
     server.listen(socketPath(file), resolve);
   });
-  // The claim alone does not keep the process alive.
+  // A claim must not keep the process alive.
   server.unref();
   return server;
 }
@@ -125,7 +125,7 @@ async function isAlive(file: string): Promise<boolean> {
       socket.destroy();
       resolve(alive);
     };
-    // In doubt the folder counts as taken: an extra folder costs a rebuild, a shared one would be torn.
+    // In doubt the folder counts as taken: an extra folder costs a rebuild, sharing one would corrupt the store.
     const timer = setTimeout(() => settle(true), PROBE_MS_MAX);
     socket.once('connect', () => settle(true));
     socket.once('error', ({ code }: NodeJS.ErrnoException) => settle(code !== 'ECONNREFUSED' && code !== 'ENOENT'));
