@@ -240,11 +240,18 @@ remembers that one stands.
 {{/* (dict "context" . "topic" name "configuration" what differs from topic to topic). */}}
 {{- define "processor.kafkaTopic" }}
 {{- $copies := int .context.Values.strimzi.topics.replicationFactor }}
+{{- $name := .topic | lower | replace "_" "-" }}
+{{- $lanes := include "processor.lanes" .context }}
+{{- /* Strimzi would add the partitions at once, and Kafka cannot remove them. */}}
+{{- $live := lookup .context.Values.strimzi.apiVersion "KafkaTopic" (.context.Values.strimzi.namespace | default .context.Release.Namespace) $name }}
+{{- if and $live (ne (toString (int $live.spec.partitions)) $lanes) }}
+{{- fail (printf "LANES is %s, but the topic %s has %d partitions: LANES is fixed for the life of a TOPIC_PREFIX, since keys would move to lanes that do not remember them. Leave it as it was, or take another TOPIC_PREFIX (docs/runbooks/more-lanes.md)" $lanes .topic (int $live.spec.partitions)) }}
+{{- end }}
 ---
 apiVersion: {{ .context.Values.strimzi.apiVersion }}
 kind: KafkaTopic
 metadata:
-  name: {{ .topic | lower | replace "_" "-" }}
+  name: {{ $name }}
   {{- with .context.Values.strimzi.namespace }}
   namespace: {{ . }}
   {{- end }}
@@ -256,7 +263,7 @@ metadata:
     helm.sh/resource-policy: keep
 spec:
   topicName: {{ .topic }}
-  partitions: {{ include "processor.lanes" .context }}
+  partitions: {{ $lanes }}
   replicas: {{ $copies }}
   config:
     {{- range $name, $value := .configuration }}

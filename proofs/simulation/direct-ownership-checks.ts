@@ -42,6 +42,7 @@ function ownerOf(token: string): OwnerRecord {
     atMs: 0,
     barren: 0,
     fencedCallUntilMs: 0,
+    laneCount: 1,
   };
 }
 
@@ -160,7 +161,7 @@ async function writtenWhenCalledOff(isUnderWay: boolean): Promise<string[]> {
   const committer = { loop: () => processLoop } as unknown as Committer;
   const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
   void writer
-    .claim({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, new Map(), [])
+    .claim({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0, laneCount: 1 }, new Map(), [])
     .catch(silence);
   written.length = 0;
   void writer.end();
@@ -197,7 +198,7 @@ async function happenedOnBreak(): Promise<string[]> {
   const clock = { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS };
   const committer = new Committer({ groupId: 'group', clock, makeProducer });
   const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
-  await writer.claim({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0 }, new Map(), []);
+  await writer.claim({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0, laneCount: 1 }, new Map(), []);
   await writer.end();
   await settledWithin(promise, NOW_MS);
   return happened;

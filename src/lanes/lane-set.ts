@@ -221,7 +221,7 @@ export class LaneSet {
 
   /**
    * Resolves once the group has assigned lanes, or the process was stopped before that.
-   * @throws errors that no retry fixes: a refusal of Kafka, StateDirectoryError
+   * @throws errors that no retry fixes: a refusal of Kafka, StateDirectoryError, LaneCountError
    */
   async start(): Promise<void> {
     if (await this.#start.run()) this.#offsetReports.start();

@@ -3,6 +3,7 @@
  * assigns lanes. Each step is retried until Kafka answers, Kafka refuses, or the process is stopped.
  */
 import type { Clock } from 'payment-processor-contract/clock';
+import type { Config } from 'payment-processor-contract/config';
 import type { GroupMember } from '../consumers/group-member.ts';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import type { LedgerCopy } from '../store/ledger-copy.ts';
@@ -12,10 +13,13 @@ import type { InputWatch } from './input-watch.ts';
 import { kafkaStep, type StartStep, type StartSteps } from './start-steps.ts';
 import { warmedUp } from './warm-up.ts';
 
+/** The ledger's keys are in the lanes of another LANES. With ours, lanes would not know them, and would pay again. */
+export class LaneCountError extends Error {}
+
 export interface LaneStartParts {
-  readonly settings: KafkaSettings;
+  readonly settings: KafkaSettings & Pick<Config, 'LANES' | 'TOPIC_PREFIX'>;
   readonly steps: StartSteps;
-  readonly ledger: Pick<LedgerCopy, 'open' | 'isRead'>;
+  readonly ledger: Pick<LedgerCopy, 'open' | 'isRead' | 'hasNewLanes' | 'otherLaneCount'>;
   readonly watch: Pick<InputWatch, 'start'>;
   readonly committer: Pick<Committer, 'loop'>;
   readonly member: Pick<GroupMember, 'start'>;
@@ -50,7 +54,7 @@ export class LaneStart {
   /**
    * Resolves once the group has assigned lanes, or the process was stopped before that.
    * @returns whether the group has
-   * @throws errors that no retry fixes: a refusal of Kafka, StateDirectoryError
+   * @throws errors that no retry fixes: a refusal of Kafka, StateDirectoryError, LaneCountError
    */
   async run(): Promise<boolean> {
     const { ledger, watch } = this.#parts;
@@ -65,21 +69,28 @@ export class LaneStart {
   /** @returns false: the process was stopped before the step was done */
   async #step(what: string, attempt: () => Promise<void>, more: Pick<StartStep, 'mayLast'> = {}): Promise<boolean> {
     const { isOver, settings, steps } = this.#parts;
-    const step = kafkaStep(settings, what, (error) => error instanceof StateDirectoryError);
+    const isLasting = (error: unknown): boolean =>
+      error instanceof StateDirectoryError || error instanceof LaneCountError;
+    const step = kafkaStep(settings, what, isLasting);
     const { kind } = await steps.run({ ...step, ...more }, attempt);
     return kind === 'done' && !isOver();
   }
 
-  #warmUp(): Promise<void> {
+  async #warmUp(): Promise<void> {
     const { askInputs, clock, isOver, isServedByOthers, ledger, steps } = this.#parts;
-    return warmedUp({
+    await warmedUp({
       tries: [this.#openLoop(), ...askInputs()],
       isRead: () => ledger.isRead(),
-      isServedByOthers,
+      // New lanes may be partitions that were added: only the other lanes' records tell, so none opens before they are read.
+      isServedByOthers: async () => ledger.hasNewLanes() || (await isServedByOthers()),
       onUnanswered: (error) => steps.failed(error),
       isOver,
       clock,
     });
+    if (isOver()) return;
+    const laneCount = ledger.otherLaneCount();
+    if (laneCount !== null) throw new LaneCountError(wrongLaneCount(laneCount, this.#parts.settings));
+    if (ledger.hasNewLanes() && !ledger.isRead()) throw new Error('the ledger has not been read to its end yet');
   }
 
   /** Opens the loop before the first lane needs it. No lane can use a loop that did not open, so we close its connections. */
@@ -97,4 +108,11 @@ export class LaneStart {
     await this.#parts.member.start();
     await this.#joined.promise;
   }
+}
+
+function wrongLaneCount(laneCount: number, { LANES, TOPIC_PREFIX }: Pick<Config, 'LANES' | 'TOPIC_PREFIX'>): string {
+  return (
+    `LANES is ${LANES}, but the commands of ${TOPIC_PREFIX} were divided among ${laneCount} lanes: lanes would not know their keys, ` +
+    `and would pay again. If partitions were added to its topics, continue under another TOPIC_PREFIX (docs/runbooks/more-lanes.md)`
+  );
 }

@@ -153,7 +153,7 @@ async function claimLane(
   parts: LaneParts,
   writer: LaneWriter,
 ): Promise<{ token: string; newClaims: readonly Claimant[]; fenced: ReadonlySet<string> }> {
-  const { clock, committer, index, lane, processId, reader } = parts;
+  const { clock, committer, index, lane, laneCount, processId, reader } = parts;
   const token = randomUUID();
   const seen = reader.seen(lane, token, RESTORE_DEADLINE_MS);
   // If the claim fails first, nobody awaits `seen`.
@@ -165,7 +165,7 @@ async function claimLane(
   const owner = { token, processId, atMs: clock.nowMs(), barren: barrenOwners(parts) };
   const schemas = [...schemaRecords()].filter(([key]) => index.value(lane, key) === undefined);
   await writer.claim(
-    { ...owner, fencedCallUntilMs: fencedCallUntilMs(parts, voidClaims) },
+    { ...owner, laneCount, fencedCallUntilMs: fencedCallUntilMs(parts, voidClaims) },
     new Map(schemas),
     voidClaims.map(({ transactionalId }) => transactionalId),
   );

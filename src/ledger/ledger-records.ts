@@ -42,6 +42,8 @@ export interface OwnerRecord extends Claimant {
   readonly barren: number;
   /** Until when a fenced owner may begin calls, because it may not know that it is fenced; 0: none may. */
   readonly fencedCallUntilMs: number;
+  /** How many lanes the owner divided the keys among; 0: not recorded. */
+  readonly laneCount: number;
 }
 
 /** A message that may cause the losses of its lane. */

@@ -9,6 +9,7 @@ import type { Config } from 'payment-processor-contract/config';
 import { kafkajsProblem } from 'payment-processor-contract/kafka/patched-kafkajs';
 import { strangersInGroup } from '../consumers/group-strangers.ts';
 import { errorText } from '../consumers/message-failures.ts';
+import { LaneCountError } from '../lanes/lane-start.ts';
 import { kafkaStep, type StartStep, type StartSteps } from '../lanes/start-steps.ts';
 import { nodeProblem } from './node-version.ts';
 import { createKafka, LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
@@ -82,9 +83,10 @@ export function processorAccess(
 
 /**
  * Explains an error that ended the start.
- * @returns Kafka's refusal in words, or null for any other error
+ * @returns what to correct, in words: Kafka's refusal or a wrong LANES; null for any other error
  */
 export function refusalAtStart(error: unknown, config: Config): string | null {
+  if (error instanceof LaneCountError) return error.message;
   const refusal = kafkaRefusal(error);
   return refusal === null ? null : failureInWords(refusal, config);
 }

@@ -63,6 +63,11 @@ export async function checkTopics(
   });
 }
 
+/** Never the topics' own number: with added partitions it is the one that pays again. */
+const LANES_REMEDY =
+  'set LANES to the number that this prefix was created with, or create topics under another TOPIC_PREFIX. Do not add partitions: ' +
+  'keys would move to lanes that do not remember them. If some were added: docs/runbooks/more-lanes.md';
+
 /** If all topics agree with each other, LANES is wrong: one problem, not one for each. */
 function wrongLanes(
   states: ReadonlyMap<string, TopicState>,
@@ -73,9 +78,7 @@ function wrongLanes(
   return {
     topic: TOPIC_PREFIX,
     kind: 'lanes',
-    message:
-      `LANES is ${LANES}, and all ${states.size} topics of ${TOPIC_PREFIX} have ${partitions} partitions: set LANES to ${partitions}, ` +
-      'or create topics under another TOPIC_PREFIX (do not add partitions: keys would move to lanes that do not remember them)',
+    message: `LANES is ${LANES}, and all ${states.size} topics of ${TOPIC_PREFIX} have ${partitions} partitions: ${LANES_REMEDY}`,
   };
 }
 
@@ -132,10 +135,7 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
     problems.push({
       topic,
       kind: 'partitions',
-      message:
-        `topic ${topic} has ${state.partitions} partitions and LANES is ${settings.LANES}: set LANES to the number that ` +
-        'this prefix was created with, or create topics under another TOPIC_PREFIX (do not add partitions: keys would move to lanes ' +
-        'that do not remember them)',
+      message: `topic ${topic} has ${state.partitions} partitions and LANES is ${settings.LANES}: ${LANES_REMEDY}`,
     });
   }
   if (value('cleanup.policy') !== definition.cleanupPolicy) {

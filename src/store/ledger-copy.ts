@@ -30,6 +30,7 @@ export class LedgerCopy {
   readonly index: LmdbLedgerIndex;
   readonly reader: LedgerReader;
   #topicId: string | null = null;
+  #hasNewLanes = false;
   #isStopped = false;
 
   constructor(options: LedgerCopyOptions) {
@@ -73,6 +74,8 @@ export class LedgerCopy {
         log,
       });
       this.#topicId = topicId;
+      const empty = [...ends.values()].filter((end) => end === 0n).length;
+      this.#hasNewLanes = empty > 0 && empty < ends.size;
       this.#restore.await(ends);
       if (!this.#isStopped) await this.reader.start(awayMsMax);
     } catch (error) {
@@ -96,6 +99,21 @@ export class LedgerCopy {
   /** Whether it has been read to the end that it had when it was opened. */
   isRead(): boolean {
     return this.#restore.status()?.isUnderWay !== true;
+  }
+
+  /** When it was opened, some lanes had been used and others had not. */
+  hasNewLanes(): boolean {
+    return this.#hasNewLanes;
+  }
+
+  /** By how many lanes an owner divided the keys, if not by as many as we; null: none, in what was read so far. */
+  otherLaneCount(): number | null {
+    const { laneCount } = this.#options.reader;
+    for (let lane = 0; lane < laneCount; lane += 1) {
+      const recorded = this.index.owner(lane)?.laneCount ?? 0;
+      if (recorded !== 0 && recorded !== laneCount) return recorded;
+    }
+    return null;
   }
 
   /** The ledger's view of all lanes, including those of other processes. */

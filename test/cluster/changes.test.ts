@@ -6,6 +6,7 @@ import { playNode, type PlayedNode } from './node.ts';
 import { Release } from './release.ts';
 
 const HPA: Values = { autoscaling: { hpa: { enabled: true } } };
+const KAFKA_TOPICS = 'kafka.strimzi.io/v1beta2';
 
 /** A release with a node beside it. */
 async function withRelease(namespace: string, work: (release: Release) => Promise<void>): Promise<void> {
@@ -105,6 +106,18 @@ describe('an upgrade', () => {
       expect(await release.upgrade(merged(LEAST, { store: { size: '10240Mi' } }))).toMatchObject({ code: 0 });
     }),
   );
+
+  it('is refused before anything has changed where it would add partitions to topics', () =>
+    withRelease('change-lanes', async (release) => {
+      const values = merged(LEAST, { strimzi: { cluster: 'kafka', topics: { enabled: true } } });
+      expect(await release.install(values)).toMatchObject({ code: 0 });
+      const topics = await release.api.list(KAFKA_TOPICS, 'KafkaTopic', release.namespace);
+      const refused = await release.upgrade(merged(values, { settings: { LANES: 48 } }));
+      const reason = 'LANES is 48, but the topic payments.commands.create-quote.v1 has 24 partitions';
+      expect(refused).toMatchObject({ code: 1, text: expect.stringContaining(reason) as string });
+      expect(await release.api.list(KAFKA_TOPICS, 'KafkaTopic', release.namespace)).toEqual(topics);
+      expect(await release.upgrade(merged(values, { workloadAnnotations: { a: 'b' } }))).toMatchObject({ code: 0 });
+    }));
 
   it('changes the volumes of pods to come by the way that the README names, and stops none', () =>
     withRelease('change-volumes', async (release) => {

@@ -142,6 +142,7 @@ test('the records of a lane are read as they were written', () => {
     atMs: 1.5,
     barren: 1,
     fencedCallUntilMs: 7,
+    laneCount: 1,
   };
   expect(decodeOwner(encodeOwner(owner))).toEqual(owner);
   expect(isOwnerRecordOf(encodeOwner(owner), 'token-1')).toBe(true);

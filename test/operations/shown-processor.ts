@@ -93,6 +93,7 @@ export class ShownProcessor extends FakeProcessor {
               transactionalId: 'id',
               barren: 0,
               fencedCallUntilMs: 0,
+              laneCount: 1,
             };
       return { ...(this.ledger.lanes[lane] ?? { nextOffset: END, unknown: [], holds: {} }), lane, owner };
     });

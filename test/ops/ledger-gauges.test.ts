@@ -177,6 +177,7 @@ describe('the processes of the group', () => {
       transactionalId: 'id',
       barren: 0,
       fencedCallUntilMs: 0,
+      laneCount: 1,
     });
     processor.ledger.lanes = [
       ledgerLane(0, { owner: owner('aaaaaaaa-0000', 1_000) }),
@@ -220,7 +221,7 @@ describe('the processes of the group', () => {
     processor.members = () => Promise.reject(new Error('not allowed'));
     processor.ledger.lanes = [
       ledgerLane(0, {
-        owner: { processId: 'bbbbbbbb-0', token: 't', atMs: 0, transactionalId: 'id', barren: 0, fencedCallUntilMs: 0 },
+        owner: { processId: 'bbbbbbbb-0', token: 't', atMs: 0, transactionalId: 'id', barren: 0, fencedCallUntilMs: 0, laneCount: 1 },
       }),
     ];
     const { lagEndsAgeSeconds, members } = await new StateReader(processor.sources()).read();

@@ -432,6 +432,7 @@ test('the owner and the last timestamp are kept with the checkpoint', async () =
     atMs: 5,
     barren: 0,
     fencedCallUntilMs: 0,
+    laneCount: 1,
   };
   const first = await openIndex(directory);
   const record = { key: OWNER_KEY, value: encodeOwner(owner), offset: 7n, timestampMs: 1234 };

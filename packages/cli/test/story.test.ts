@@ -242,6 +242,20 @@ describe('a key that is used again after the ledger has forgotten it', () => {
     expect(paymentIn({ ...told, messages })).toMatch(/^not settled/);
   });
 
+  test.each([
+    ['another topic', { topic: 'commands.create-quote' }, null],
+    ['another partition, from which it was moved', {}, { partition: 2, offset: 77n }],
+  ])('a message that has a result of its own, of %s, is neither a copy nor a conflict', (_, of, movedFrom) => {
+    const first = { ...message(8n, 'fingerprint'), ...of, movedFrom };
+    const told = story('ACCEPTED', []);
+    const source = { ...first, ...movedFrom };
+    const results = told.results.flatMap((result) =>
+      result.value === null ? [] : [{ ...result, value: { ...result.value, source }, problem: null }],
+    );
+    const again = { ...told, results, entries: [record(1n, entry)], messages: [first] };
+    expect(storyDocument(again, false)).toMatchObject({ published: [{ role: 'earlier' }] });
+  });
+
   test('a copy that was answered before stays one', () => {
     const told = {
       ...story('ACCEPTED', []),

@@ -173,13 +173,15 @@ export function roleOf(message: PublishedMessage, story: Story): MessageRole {
   // Compaction may have left no trace of the key in the ledger, but its results tell of it.
   const wasKnown = story.entries.length + story.results.length > 0;
   if (isForgotten && !story.isCutShort && wasKnown && isWaiting(message, story)) return 'new-command';
-  const { movedFrom, topic } = message;
-  const { offset, partition } = movedFrom ?? message;
-  if (entry !== null && isSamePlace(entry.origin, { topic, partition, offset })) return 'command';
+  const { topic } = message;
+  const { offset, partition } = message.movedFrom ?? message;
+  const place = { topic, partition, offset };
+  if (entry !== null && isSamePlace(entry.origin, place)) return 'command';
   if (isForgotten && story.isCutShort) return 'unread';
   if (entry === null) return 'not-admitted';
   const { origin } = entry;
   if (origin.topic === topic && origin.partition === partition && offset < origin.offset) return 'earlier';
+  if (story.results.some((result) => !isOfMessage(result) && isAbout(result, place))) return 'earlier';
   if (message.fingerprint === null) return 'unread';
   return message.fingerprint === entry.fingerprint ? 'copy' : 'other-content';
 }
@@ -187,7 +189,11 @@ export function roleOf(message: PublishedMessage, story: Story): MessageRole {
 /** Its lane has not admitted it, as far as was read. The results may have been read later than the ledger. */
 function isWaiting(message: PublishedMessage, { admittedTo, results }: Story): boolean {
   if (message.offset < (admittedTo[message.topic] ?? 0n)) return false;
-  return !results.some(({ value }) => value !== null && isSamePlace(value.source, message));
+  return !results.some((result) => isAbout(result, message));
+}
+
+function isAbout({ value }: Published<CommandResult>, place: CommandSource): boolean {
+  return value !== null && isSamePlace(value.source, place);
 }
 
 export interface ShownCall {
