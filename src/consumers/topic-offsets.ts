@@ -67,17 +67,16 @@ type OffsetsQuestion = Parameters<Admin['fetchOffsetsOfTopics']>[0];
 
 export class TopicOffsets {
   readonly #kafka: Kafka;
+  #isStopped = false;
   #client: { readonly admin: Promise<Admin>; readonly dropped: PromiseWithResolvers<never> } | null = null;
   readonly #groupId: string;
   readonly #clock: Clock;
-  readonly #askEnds = new BatchedQuestions((topics) => this.#endsOf(topics));
-  readonly #askBounds = new BatchedQuestions((topics) => this.#endsOf(topics, READ_UNCOMMITTED));
-  readonly #askWritten = new BatchedQuestions((topics) =>
-    this.#offsetsOf({ topics, isolationLevel: READ_UNCOMMITTED }),
-  );
-  readonly #askEpochEnds = new BatchedQuestions((epochs) => this.#epochEndsOf(epochs));
   readonly #askIds = new BatchedQuestions((topics) => this.#idsOf(topics));
-  readonly #askCommitted = new BatchedQuestions((topics) => this.#committedOf(topics));
+  readonly #askEnds = this.#batched((topics) => this.#endsOf(topics));
+  readonly #askBounds = this.#batched((topics) => this.#endsOf(topics, READ_UNCOMMITTED));
+  readonly #askWritten = this.#batched((topics) => this.#offsetsOf({ topics, isolationLevel: READ_UNCOMMITTED }));
+  readonly #askEpochEnds = this.#batched((epochs) => this.#epochEndsOf(epochs));
+  readonly #askCommitted = this.#batched((topics) => this.#committedOf(topics));
   readonly #ends: Answers<Map<number, PartitionOffsets>> = new Map();
   readonly #bounds: Answers<Map<number, PartitionOffsets>> = new Map();
   readonly #written: Answers<WrittenTopic> = new Map();
@@ -93,7 +92,8 @@ export class TopicOffsets {
 
   /** Bounded: otherwise a hanging broker could make a request wait for minutes. */
   async stop(): Promise<void> {
-    await settledWithin(this.#drop(new Error('the process is shutting down')), STOP_DEADLINE_MS);
+    this.#isStopped = true;
+    await settledWithin(this.#drop(stopping()), STOP_DEADLINE_MS);
   }
 
   /** First offset of each partition, and the next one for read_committed readers. */
@@ -174,6 +174,14 @@ export class TopicOffsets {
     return this.#shared(this.#ids, topic, () => this.#askIds.ask(topic));
   }
 
+  /** Asks only once all topics exist: for one that does not, kafkajs refuses whatever its client is asked meanwhile. */
+  #batched<Answer>(send: (names: readonly string[]) => Promise<ReadonlyMap<string, Answer>>): BatchedQuestions<Answer> {
+    return new BatchedQuestions(async (names) => {
+      await Promise.all(names.map((name) => this.#topicId(epochOf(name).topic)));
+      return send(names);
+    });
+  }
+
   async #endsOf(
     topics: readonly string[],
     isolationLevel = READ_COMMITTED,
@@ -217,6 +225,7 @@ export class TopicOffsets {
   }
 
   async #ask<Answer>(question: (admin: Admin) => Promise<Answer>): Promise<Answer> {
+    if (this.#isStopped) throw stopping();
     const client = (this.#client ??= { admin: this.#connect(), dropped: droppable() });
     try {
       return await Promise.race([client.admin.then(question), client.dropped.promise]);
@@ -282,6 +291,10 @@ function describedMember({
   const decoded = memberAssignment.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(memberAssignment);
   const lanes = [...new Set(Object.values(decoded?.assignment ?? {}).flat())].sort((left, right) => left - right);
   return { clientId, host: clientHost.replace(/^\//, ''), lanes, address: decodeMemberNote(memberMetadata).address };
+}
+
+function stopping(): Error {
+  return new Error('the process is shutting down');
 }
 
 function droppable(): PromiseWithResolvers<never> {

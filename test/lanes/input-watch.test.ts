@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { type BoundsWithEpoch, TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { InputWatch } from '../../src/lanes/input-watch.ts';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
@@ -140,6 +141,34 @@ test('a transaction that is not ended yet hides no end: its writer may have comm
   await expect.poll(start, { timeout: 10_000 }).toBe(1n);
   await transaction.abort();
   await Promise.all([producer.disconnect(), offsets.stop()]);
+});
+
+test('a topic that is gone fails alone, and a stop ends all questions', async () => {
+  vi.useRealTimers();
+  const settings = plainKafkaSettings(inject('kafkaBrokers'));
+  const [kept, gone] = [`test-watch-${randomUUID()}`, `test-watch-${randomUUID()}`];
+  const topics = [kept, gone];
+  const kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
+  await makeUsableTopics(
+    kafka,
+    topics.map((topic) => ({ topic, numPartitions: 1 })),
+  );
+  const options = { groupId: kept, clientId: kept, clock: systemClock, log: () => undefined };
+  const offsets = new TopicOffsets(settings, options);
+  const look = (): Promise<PromiseSettledResult<unknown>[]> =>
+    Promise.allSettled(
+      topics.flatMap((topic) => [offsets.bounds(topic, new Map([[0, 0]])), offsets.startOf(topic, 0)]),
+    );
+  const outcomes = async (): Promise<string> => (await look()).map(({ status }) => status).join(' ');
+  // Their group's coordinator may have to be made first.
+  await expect.poll(outcomes).toBe('fulfilled fulfilled fulfilled fulfilled');
+  await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [gone] }));
+  await expect.poll(outcomes).toBe('fulfilled fulfilled rejected rejected');
+  for (let looks = 0; looks < 5; looks += 1) expect(await outcomes()).toBe('fulfilled fulfilled rejected rejected');
+  const last = look();
+  await offsets.stop();
+  await last;
+  await expect(offsets.bounds(kept, new Map())).rejects.toThrow('shutting down');
 });
 
 test('brokers that answer nothing, or not in time, show until a look succeeds, whichever lanes there are', async () => {
