@@ -1,5 +1,5 @@
 /**
- * The transactional producers of this process: the one that its lanes commit through, and those that it fences.
+ * Makes this process's transactional producers: to commit for its lanes, to disown claims, and to fence other producers.
  *
  * After a failed transaction the next loop gets a new transactional id. No id is used again, so fencing one never affects later
  * work.
@@ -22,7 +22,6 @@ export interface CommitterOptions {
 const APART_MS = 60_000;
 /** Ids remembered as fenced; to forget one only costs fencing it again. */
 const FENCED_MAX = 1_000;
-/** By then the next owner has waited long enough, and has fenced the producer itself. */
 const DISOWN_TRIES_MAX = 3;
 const DISOWN_AGAIN_MS = 500;
 /** How long shutdown waits for claims to be disowned. */
@@ -31,13 +30,13 @@ const DISOWN_AT_END_MS_MAX = 2_000;
 export class Committer {
   readonly #options: CommitterOptions;
   #loop: Loop | null = null;
-  /** The loop that disowns claims. It is separate: if a partition refuses one, no lane is lost. */
+  /** The loop that disowns claims. Separate, so that a refused one loses no lane. */
   #disowner: Loop | null = null;
   readonly #fenced = new Set<string>();
   readonly #fencing = new Map<string, Promise<void>>();
   readonly #disowning = new Set<Promise<void>>();
   #apartUntilMs = -Infinity;
-  /** False: a broker refused the time of another broker, because their clocks differ. Then records have our own time. */
+  /** False after a broker refused a time from another broker, because their clocks differ: then records have our time. */
   #isDatedByBrokers = true;
   #isClosed = false;
 
@@ -68,7 +67,7 @@ export class Committer {
   }
 
   /**
-   * Ends every producer of the transactional id for good: none returns under it.
+   * Fences all producers with this transactional id. That is final, because no process uses an id again.
    * @throws TransactionFailedError when that is not certain
    */
   async fence(transactionalId: string): Promise<void> {

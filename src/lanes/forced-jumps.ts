@@ -1,6 +1,6 @@
 /**
- * Detects a change of an input behind a lane's back: the topic was recreated, was truncated before the lane's position, or begins after it.
- * If the lane continued, it would silently drop commands, because it skips messages below its position as redeliveries. Pure.
+ * Detects forced jumps: a lane cannot read on, because the topic was recreated, was truncated before its position, or begins after
+ * it. If it continued, it would silently drop commands, because it skips messages below its position as redeliveries. Pure.
  */
 import type { BoundsWithEpoch } from '../consumers/topic-offsets.ts';
 import type { EpochSpan } from '../ledger/ledger-records.ts';
@@ -14,13 +14,13 @@ export interface InputPlace {
   /** Next offset to be read: before the broker was asked, and after it answered. */
   readonly offsetBefore: bigint;
   readonly offsetAfter: bigint;
-  /** What was read of the leader epoch that the broker was asked about. */
+  /** What the lane has read of the leader epoch that we asked the broker about. */
   readonly span: EpochSpan | undefined;
 }
 
 export interface ForcedJump {
   readonly topic: string;
-  readonly kind: 'made-again' | 'truncated' | 'begins-after';
+  readonly kind: 'recreated' | 'truncated' | 'begins-after';
   /** What happened, what may be lost, and what to do. */
   readonly reason: string;
 }
@@ -29,7 +29,7 @@ export interface ForcedJump {
  * For seconds after a broker is killed, its partitions seem to end too early, and a lagging broker may report an outdated topic.
  * A jump that lasts longer is real.
  */
-export const JUMP_PATIENCE_MS = 15_000;
+export const JUMP_GRACE_MS = 15_000;
 
 const RUNBOOK = 'See the runbook PaymentsLaneStopped';
 
@@ -39,7 +39,7 @@ export function forcedJumpOf(place: InputPlace, seen: BoundsWithEpoch): ForcedJu
   if (boundId !== undefined && seen.topicId !== null && seen.topicId !== boundId) {
     return {
       topic,
-      kind: 'made-again',
+      kind: 'recreated',
       reason:
         `${where}: the topic was deleted and recreated (its id was ${boundId}, now it is ${seen.topicId}). Messages of the ` +
         `previous topic that were not admitted, from offset ${offsetBefore} on, are lost. ${RUNBOOK}`,
@@ -68,10 +68,10 @@ export function forcedJumpOf(place: InputPlace, seen: BoundsWithEpoch): ForcedJu
   return null;
 }
 
-/** A topic that has grown beyond the position again shows by its leader epochs that it lost what was before. */
+/** Even if a topic has grown past the position again, its leader epochs show that it lost records. */
 function epochDifference(span: EpochSpan | undefined, epochEnd: bigint | null): string | null {
   if (span === undefined || epochEnd === null || epochEnd >= span.end) return null;
-  // An epoch after all that it has: it is -1.
+  // -1: every epoch that the topic has is earlier.
   if (epochEnd < 0n) return `the topic has no records of leader epoch ${span.epoch}`;
   return `the topic has records of leader epoch ${span.epoch} only up to offset ${epochEnd}, and then another leader's`;
 }

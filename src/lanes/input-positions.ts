@@ -7,7 +7,7 @@
 import { sleep } from '../consumers/signal.ts';
 import type { TopicStart } from '../consumers/topic-offsets.ts';
 import type { PositionRecord } from '../ledger/ledger-records.ts';
-import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
+import { forcedJumpOf, JUMP_GRACE_MS, type ForcedJump } from './forced-jumps.ts';
 import { LaneStoppedError } from './lane-status.ts';
 import type { LaneParts } from './parts.ts';
 
@@ -16,7 +16,7 @@ type Starts = ReadonlyMap<string, TopicStart>;
 
 /** Pause before we ask the brokers again: their answer may be a passing fault. */
 const ASK_AGAIN_MS = 500;
-/** At most this much of each round of asking, with its pause, counts towards JUMP_PATIENCE_MS. */
+/** At most this much of each round of asking, with its pause, counts towards JUMP_GRACE_MS. */
 const ASKED_MS_MAX = 2_000;
 
 /**
@@ -71,12 +71,12 @@ export async function lastingJump(
   const { clock } = parts;
   let jump = await jumpOf(parts, starts, recorded);
   let askedForMs = 0;
-  while (jump !== null && jump.kind !== 'begins-after' && isWanted() && askedForMs < JUMP_PATIENCE_MS) {
+  while (jump !== null && jump.kind !== 'begins-after' && isWanted() && askedForMs < JUMP_GRACE_MS) {
     const askedMs = clock.monotonicMs();
     // No pause before this: the former owner may have read on after `starts`, so there may be no jump at all.
     const next = await jumpOf(parts, await startsNow(), recorded);
     if (next !== null) await sleep(ASK_AGAIN_MS);
-    // Leaders move one after another, so each topic gets the full JUMP_PATIENCE_MS.
+    // Leaders move one after another, so each topic gets the full JUMP_GRACE_MS.
     if (next?.topic !== jump.topic) askedForMs = 0;
     // A frozen process asks nothing, so that time does not count.
     else askedForMs += Math.min(clock.monotonicMs() - askedMs, ASKED_MS_MAX);

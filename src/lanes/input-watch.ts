@@ -13,7 +13,7 @@ import { errorText } from '../consumers/message-failures.ts';
 import type { BoundsWithEpoch } from '../consumers/topic-offsets.ts';
 import { Repeats } from 'payment-processor-contract/repeats';
 import type { EpochSpan } from '../ledger/ledger-records.ts';
-import { forcedJumpOf, JUMP_PATIENCE_MS, type ForcedJump } from './forced-jumps.ts';
+import { forcedJumpOf, JUMP_GRACE_MS, type ForcedJump } from './forced-jumps.ts';
 
 /** Where a topic is read. */
 export interface Reading {
@@ -145,6 +145,6 @@ export class InputWatch {
   #lasts(jump: ForcedJump, earlier: { kind: ForcedJump['kind'] } | undefined, foundMs: number): boolean {
     // A deletion is final, but a batch that was fetched before may still be on its way.
     if (jump.kind === 'begins-after') return earlier?.kind === jump.kind;
-    return foundMs >= JUMP_PATIENCE_MS;
+    return foundMs >= JUMP_GRACE_MS;
   }
 }

@@ -6,10 +6,9 @@
  *             after; then, if a question needs it, the week before
  *
  * Any page whose request began after the question can answer it `found`. Only whole scans that began after the question can
- * answer it `not-found`. The scanner assumes nothing about the order of pages. Scans start from alternate ends: if processes keep
- * dying before long scans finish, no scan would otherwise reach the far end. It retries a failed page within limits, so that a
- * flaky service does not keep a long scan from finishing. A scan has a maximum of pages, and stops early once all its questions
- * are answered.
+ * answer it `not-found`. The scanner assumes nothing about the order of pages. Scans alternate between newest and oldest first:
+ * even if none finishes, both ends are seen. The scanner retries a failed page a few times, so that a flaky service does not keep
+ * a long scan from finishing. A scan has a maximum of pages, and stops early once all its questions are answered.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ListReading, TransactionFilter } from '../api/types.ts';
@@ -48,7 +47,7 @@ const WINDOWS: readonly Window[] = [
 /** An incoming payment may wait long for its rejection. */
 const WINDOWS_OF_OLDER: readonly Window[] = [...WINDOWS, { fromMs: -7 * 24 * HOUR_MS, toMs: -59 * MINUTE_MS }];
 
-/** Questions share a scan if their expected creation times are no further apart. */
+/** Questions share a scan if their expected creation times are at most this far apart. */
 const SHARED_SPREAD_MS = 10 * MINUTE_MS;
 
 type Scan = { kind: 'whole' } | { kind: 'failed'; reason: string };
@@ -82,7 +81,7 @@ export class LookUps {
       // Each window in turn: new questions must not keep older ones from their next window.
       for (const [stage, window] of WINDOWS_OF_OLDER.entries()) {
         this.#questions.admitAsked();
-        const questions = closeTogether(this.#questions.atStage(stage));
+        const questions = scannedTogether(this.#questions.atStage(stage));
         if (questions.length > 0) await this.#scan(questions, stage, window);
       }
     }
@@ -148,15 +147,15 @@ export class LookUps {
 }
 
 /** Those expected at nearly the same time as the first: a shared window must not span days. */
-function closeTogether(questions: readonly Question[]): Question[] {
-  const madeMs = questions[0]?.query.madeMs ?? 0;
-  return questions.filter(({ query }) => Math.abs(query.madeMs - madeMs) <= SHARED_SPREAD_MS);
+function scannedTogether(questions: readonly Question[]): Question[] {
+  const createdMs = questions[0]?.query.createdMs ?? 0;
+  return questions.filter(({ query }) => Math.abs(query.createdMs - createdMs) <= SHARED_SPREAD_MS);
 }
 
 function windowOf(questions: readonly Question[], { fromMs, toMs }: Window): TransactionFilter {
-  const madeMs = questions.map(({ query }) => query.madeMs);
+  const createdMs = questions.map(({ query }) => query.createdMs);
   const dateOf = (instantMs: number): string => new Date(Math.max(0, instantMs)).toISOString();
-  return { startDate: dateOf(Math.min(...madeMs) + fromMs), endDate: dateOf(Math.max(...madeMs) + toMs) };
+  return { startDate: dateOf(Math.min(...createdMs) + fromMs), endDate: dateOf(Math.max(...createdMs) + toMs) };
 }
 
 function isTransient({ cause }: Extract<ListReading, { kind: 'failed' }>): boolean {

@@ -158,13 +158,13 @@ export class OpenLane implements LaneFiller {
     if (begun === null && this.#stage === 'admitting') this.#retention.gather(transaction);
     if (transaction.isEmpty()) {
       for (const attemptId of transaction.settledAttempts) this.#parts.calls.settle(attemptId);
-      this.#isIdle = this.#resting.isOver(transaction);
+      this.#isIdle = this.#resting.mayRest(transaction);
       if (!this.#isIdle) this.#ownership.writer.wake();
       return null;
     }
     const { token } = this.#ownership;
     this.#isIdle = false;
-    this.#resting.begin();
+    this.#resting.reset();
     this.#transaction = transaction;
     this.#soleMessage = transaction.soleMessage();
     this.#nextPositions = this.#inputs.next(transaction.positions());
@@ -197,7 +197,7 @@ export class OpenLane implements LaneFiller {
   }
 
   wake(): void {
-    this.#resting.begin();
+    this.#resting.reset();
     this.#ownership.writer.wake();
   }
 

@@ -3,17 +3,17 @@
  * ledger to that record -> the lane is ours. If another process claimed the lane in between, withdraw our claim and start again.
  *
  * A process that has claimed a lane may write to it until it releases the lane or is fenced. Its release follows its last write.
- * Fencing ends its open transaction and makes Kafka refuse all later ones. Each claim has a ledger key of its own. The claimant
- * removes it at its release, or another process does after fencing it. So compaction keeps every other claim, and so does a
- * takeover that fails before it fences. Nobody writes to a lane before opening it. So when a lane opens, each earlier claimant is
- * fenced or has released. Each later claimant sees this claim before its own, and waits for it or fences it before it opens the
- * lane.
+ * Fencing ends its open transaction and makes Kafka refuse all later ones. Each claim has its own ledger key. The claimant
+ * deletes it at its release; otherwise the process that fences the claimant does. So neither compaction nor a failed takeover
+ * removes a claim that still stands. Apart from claims, nobody writes to a lane before opening it. So when a lane opens, each
+ * earlier claimant is fenced or has released. Each later claimant sees this claim before its own, and waits for it or fences it
+ * before opening the lane.
  *
  * An owner whose producer broke fences that producer itself and says so in the claim; then nobody waits for it. Safety does not
  * depend on this: without that note the next owner waits and fences.
  *
  * Fencing a live process takes all its lanes away. So a member of the group gets time to release. A process that the group has
- * not just confirmed fences nobody, because the lane may have another owner by now. A process that waits for others holds no
+ * not recently confirmed fences nobody, because the lane may have another owner by now. A process that waits for others holds no
  * claim meanwhile; otherwise two would wait for each other. Groups that use the same topics take lanes from each other, and
  * never both own one.
  */
@@ -33,17 +33,17 @@ const RELEASE_MARGIN_MS = 2_000;
 const STEP_MS = 10;
 /** Longest restore, even after a lost store: we read about ten thousand keys a second. */
 const RESTORE_DEADLINE_MS = 600_000;
-/** If we have not read our record by then, it may be gone. Longer than answers are cached, because the check needs a newer one. */
+/** Then we check whether compaction removed our OWNER record. Longer than end offsets are cached: the check needs newer ones. */
 const SUPERSEDED_AFTER_MS = 1_000;
-/** Limit for asking the brokers who is in the group. Without it the client would try a dead coordinator for half a minute. */
-const ASKED_MS_MAX = 2_000;
+/** Timeout of a question to the brokers. Without it the client would try a dead coordinator for half a minute. */
+const ASK_TIMEOUT_MS = 2_000;
 /**
  * How long we wait for the release record of a member that has left: normally we read it within milliseconds. An open
  * transaction of a killed process blocks readers for longer, and fencing ends it.
  */
 const RELEASE_READ_MS_MAX = 1_000;
-/** At most this much of the time between two looks counts as waiting. */
-const LOOK_MS_MAX = ASKED_MS_MAX + 500;
+/** Longest gap between two checks that counts as waiting. */
+const CHECK_GAP_MS_MAX = ASK_TIMEOUT_MS + 500;
 /** We give up after this many tries in a row in which another process claimed the lane too. */
 const TRIES_MAX = 3;
 
@@ -68,7 +68,7 @@ export async function acquireOwnership(
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     while (isWanted() && otherClaimants(parts, writer).length > 0) await fenceOrWait(parts, writer, waits, isWanted);
     if (!isWanted()) return null;
-    // In the same turn as the last `otherClaimants`: from here on `seen` watches for claims.
+    // No await since the last `otherClaimants`: every claim made from here on is in `newClaims`.
     const { newClaims, fenced, token } = await claimLane(parts, writer);
     // A claimant fenced before our record cannot have written anything since.
     const others = newClaims.filter(
@@ -82,20 +82,20 @@ export async function acquireOwnership(
 
 /** How long a lane has waited for others, over all its attempts: a failed attempt must not restart the wait. */
 export class Waits {
-  /** When we last looked, on the monotonic clock. */
-  lookedMs = -Infinity;
+  /** When we last checked, on the monotonic clock. */
+  checkedMs = -Infinity;
   /** By the token of their claims. */
   readonly waitedMs = new Map<string, number>();
   /** Members known to have left: the ledger's end then, and how long we had waited for them. */
   readonly departed = new Map<string, { readonly ledgerEnd: bigint; readonly waitedMs: number }>();
 }
 
-/** One step: fences a claimant whose time is over, or waits. */
+/** One step: fences a claimant whose waiting time is over, or sleeps. */
 async function fenceOrWait(parts: LaneParts, writer: LaneWriter, waits: Waits, isWanted: () => boolean): Promise<void> {
   const { clock, isConfirmed, processId } = parts;
   // Time during which this process was frozen does not count as waiting.
-  const passedMs = Math.min(clock.monotonicMs() - waits.lookedMs, LOOK_MS_MAX);
-  waits.lookedMs = clock.monotonicMs();
+  const passedMs = Math.min(clock.monotonicMs() - waits.checkedMs, CHECK_GAP_MS_MAX);
+  waits.checkedMs = clock.monotonicMs();
   const asked = otherClaimants(parts, writer).map(async (claimant) => {
     const waitedMs = (waits.waitedMs.get(claimant.token) ?? -passedMs) + passedMs;
     waits.waitedMs.set(claimant.token, waitedMs);
@@ -121,7 +121,7 @@ async function mayBeMember({ isMember }: LaneParts, { processId }: Claimant): Pr
     (is) => (isGone = !is),
     () => undefined,
   );
-  await settledWithin(answered, ASKED_MS_MAX);
+  await settledWithin(answered, ASK_TIMEOUT_MS);
   return !isGone;
 }
 
@@ -136,7 +136,7 @@ async function mayHaveReleased(parts: LaneParts, { token }: Claimant, waits: Wai
       (ends) => (ledgerEnd = ends.get(lane) ?? 0n),
       () => undefined,
     );
-    await settledWithin(answered, ASKED_MS_MAX);
+    await settledWithin(answered, ASK_TIMEOUT_MS);
     departure = { ledgerEnd, waitedMs };
     waits.departed.set(token, departure);
   }
@@ -148,7 +148,7 @@ function releaseWaitMs(parts: LaneParts): number {
   return parts.sessionTimeoutMs + drainMsMax(parts) + COMMIT_DEADLINE_MS;
 }
 
-/** @returns the claims made between our last look and our record, and the ids fenced before our record */
+/** @returns the claims made between our last check and our record, and the ids fenced before our record */
 async function claimLane(
   parts: LaneParts,
   writer: LaneWriter,
@@ -215,7 +215,7 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
   await committer.fence(transactionalId);
 }
 
-/** An owner that fenced itself began no call after that, but calls of the owner before it may still begin. */
+/** Until when a fenced owner may begin a call. One that fenced itself begins none, so its predecessor's time stands. */
 function fencedCallUntilMs(
   { clock, index, lane, processId, sessionTimeoutMs }: LaneParts,
   voidClaims: readonly Claim[],
@@ -228,7 +228,7 @@ function isReleased({ index, lane }: LaneParts, owner: OwnerRecord): boolean {
   return !index.claims(lane).some(({ token }) => token === owner.token);
 }
 
-/** Off by one if the index does not show the latest records yet, which does no harm. */
+/** Owners in a row that committed nothing. Off by one if the index lags, which does no harm. */
 function barrenOwners(parts: LaneParts): number {
   const { index, lane } = parts;
   const last = index.owner(lane);

@@ -81,7 +81,7 @@ export function lanePoller(options: LanePollerOptions): StatusPoller {
 function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
   const { api, index, laneSettings, offsets, processId, reader, submit } = options;
   const { laneCount, topics } = laneSettings;
-  // Entries never change: the next phase is another object.
+  // Entries are immutable: the next phase is another object.
   const effects = new WeakMap<Entry, PossibleEffect | null>();
   const effectOf = (entry: Entry): PossibleEffect | null => {
     const known = effects.get(entry);

@@ -11,13 +11,13 @@ export class Resting {
   /** Whether these fills tried all due entries. */
   #wereDueTried = false;
 
-  /** @param inputs how many take turns */
+  /** @param inputs number of inputs that take turns */
   constructor(inputs: number) {
     this.#inputs = inputs;
   }
 
   /** Something happened or was committed: the lane must try everything again. */
-  begin(): void {
+  reset(): void {
     this.#emptyFills = 0;
     this.#wereDueTried = false;
   }
@@ -27,12 +27,12 @@ export class Resting {
     this.#wereDueTried = true;
   }
 
-  /** @returns whether the lane rests after this fill, which made no record */
-  isOver(filled: Pick<LaneTransaction, 'isCutShort' | 'isUntouched'>): boolean {
+  /** @returns whether the lane may rest after this fill, which made no record */
+  mayRest(filled: Pick<LaneTransaction, 'isCutShort' | 'isUntouched'>): boolean {
     this.#emptyFills = filled.isUntouched() ? this.#emptyFills + 1 : 0;
     const wereAllTried = this.#wereDueTried && this.#emptyFills >= this.#inputs;
-    const isOver = !filled.isCutShort() || (filled.isUntouched() && wereAllTried);
-    if (isOver) this.begin();
-    return isOver;
+    const mayRest = !filled.isCutShort() || (filled.isUntouched() && wereAllTried);
+    if (mayRest) this.reset();
+    return mayRest;
   }
 }

@@ -4,8 +4,8 @@
  *   waiting   until the lane makes its next transaction
  *   taken     in that transaction; settled with it
  *
- * Each promise resolves when its records are committed, and rejects when that is not certain: the lane was lost or given
- * away. Owned by the lane.
+ * Each promise resolves when its records are committed, and rejects when that is not certain: the lane was lost or
+ * released. Owned by the lane.
  */
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import type { LaneTransaction } from './transaction.ts';

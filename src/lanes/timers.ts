@@ -12,7 +12,7 @@ export class Timers {
   /** Keys of entries that are due; they stay until they have been handled. */
   readonly due = new Set<string>();
 
-  /** @param waitMaxMs longest wait of any entry, whatever its instant; at most what a timer of the platform can hold */
+  /** @param waitMaxMs longest wait of any entry, whatever its instant; must fit a Node timer */
   constructor(clock: Clock, waitMaxMs: number, wake: () => void) {
     this.#clock = clock;
     this.#waitMaxMs = waitMaxMs;
@@ -20,8 +20,8 @@ export class Timers {
   }
 
   /**
-   * Sets the entry's timer by its phase, and replaces an earlier one. A timer for the same instant stays: the entry was committed
-   * again to note a copy, and the clock may have been set since.
+   * Sets the entry's timer by its phase, and replaces an earlier one. A timer for the same instant stays: the entry only noted a
+   * copy, and a change of the wall clock since must not move it.
    * @param aheadMs how far the wall clock was ahead of the monotonic one when the phase got its instant
    */
   set(entry: Entry, aheadMs: number): void {

@@ -51,7 +51,7 @@ interface Encoded<Value> {
 
 export class LaneTransaction {
   readonly #options: TransactionOptions;
-  /** Last state of each entry and transaction; earlier ones are not written. */
+  /** Last state of each entry and payment transaction; earlier ones are not written. */
   readonly #entries = new Map<string, Encoded<Entry>>();
   readonly #transactions = new Map<string, OutgoingRecord>();
   readonly #records: OutgoingRecord[] = [];
@@ -90,12 +90,12 @@ export class LaneTransaction {
     return this.#units === 0;
   }
 
-  /** It has all the bytes or units that it may have: the rest waits for the next transaction. */
+  /** Its limit of bytes or units is reached: the rest waits for the next transaction. */
   isFull(): boolean {
     return this.#isFull || this.#units >= this.#options.unitsMax;
   }
 
-  /** Begins the phase of the events, the due entries or the inputs. Each fill has all three; each takes at least one unit. */
+  /** Begins one of the three phases of a fill: events, due entries, inputs. Each phase may take at least one unit. */
   beginPhase(untilMonotonicMs: number): void {
     this.#phaseUntilMs = untilMonotonicMs;
     this.#isPhaseNew = true;
@@ -110,7 +110,7 @@ export class LaneTransaction {
     return mayTake;
   }
 
-  /** There may be more to take: time was too short, or the units are used up. */
+  /** There may be more to take: time ran out, or the transaction is full. */
   isCutShort(): boolean {
     return this.#isCutShort || this.isFull();
   }

@@ -1,6 +1,6 @@
 /**
- * Why a lane was lost, as a class that can be counted; how often recently, over all its openings in this process; and whether a
- * message is to blame. Pure, apart from what it remembers. Owned by the lane.
+ * Classifies why a lane was lost, counts its recent losses, and decides whether a message is to blame. It outlives the lane's
+ * openings in this process. No clock, no I/O. Owned by the lane.
  */
 import type { Suspect } from '../ledger/ledger-records.ts';
 import { TransactionFailedError } from '../producers/transactional-producer.ts';
@@ -21,7 +21,7 @@ export type LaneLoss =
   /** Our own code failed: a bug. */
   | 'own-failure';
 
-/** Losses with less time than this between them belong to one trouble. */
+/** Losses less than this apart are counted together. */
 const TROUBLE_MS = 60_000;
 /** A commit that fails this soon after the previous failure probably has the same cause. */
 const SAME_CAUSE_MS = 10_000;
@@ -48,7 +48,7 @@ export interface MessagePlace {
   readonly offset: bigint;
 }
 
-/** The process's producer broke at another lane's commit, or at one of several lanes: this lane need not be to blame. */
+/** The process's producer broke at another lane's commit, or at one of several lanes: this lane may not be the cause. */
 export class LostWithOthersError extends Error {}
 
 export class Troubles {
@@ -56,7 +56,7 @@ export class Troubles {
   /** The broker refused something since the lane was last opened. */
   #wasRefused = false;
   #suspect: Suspect | null = null;
-  /** The last loss has a cause that no message can have. */
+  /** No message can have caused the last loss, so it does not count as a try. */
   #isExplained = false;
   /** Failed commits, each soon after the previous one. */
   #failedInRow = 0;
@@ -104,8 +104,8 @@ export class Troubles {
     if (this.#suspect !== null && isAdmitted(this.#suspect)) this.#suspect = null;
     const wasRefused = this.#wasRefused;
     this.#wasRefused = false;
-    const excused = marked === null || !this.#isExplained ? marked : { ...marked, tries: marked.tries - 1 };
-    const suspect = (this.#suspect?.tries ?? 0) >= (excused?.tries ?? 0) ? this.#suspect : excused;
+    const counted = marked === null || !this.#isExplained ? marked : { ...marked, tries: marked.tries - 1 };
+    const suspect = (this.#suspect?.tries ?? 0) >= (counted?.tries ?? 0) ? this.#suspect : counted;
     return { isCareful: suspect !== null || wasRefused || barren >= BARREN_MAX, suspect };
   }
 

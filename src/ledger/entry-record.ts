@@ -62,6 +62,6 @@ function unexecutedOf(key: string, unexecuted: EntryRecord['unexecuted']): Unexe
 /** Names only the field: its value may be an account. */
 function unreadable(key: string, field: string): LedgerFormatError {
   return new LedgerFormatError(
-    `the ledger record of ${key} is not an entry that this release knows: ${field}. Run the release that wrote it`,
+    `the ledger record of ${key} has a field that this release cannot read: ${field}. Run the release that wrote it`,
   );
 }

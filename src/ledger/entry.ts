@@ -18,7 +18,7 @@ import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 export type Step = 'SINGLE' | 'CREATE' | 'EXECUTE';
 
 export type Phase =
-  /** A call may have been under way since `atMs`; `timeoutMs` is its deadline, kept for an owner with other settings. */
+  /** A call may have been under way since `atMs`. `timeoutMs` is kept because the next owner's setting may differ. */
   | {
       readonly state: 'INTENT';
       readonly attemptId: string;
@@ -28,7 +28,7 @@ export type Phase =
     }
   /** To be retried at `untilMs`. */
   | { readonly state: 'PARKED'; readonly untilMs: number; readonly reason: string }
-  /** The call may have taken effect; nothing is done before `settleAtMs`. */
+  /** The call may have taken effect; the lane does nothing before `settleAtMs`. */
   | {
       readonly state: 'DOUBTFUL';
       readonly settleAtMs: number;
@@ -130,10 +130,7 @@ export interface Entry {
   readonly attempts: number;
   /** Calls of this step whose answer asked us to retry later: from the service, or from a proxy in front of it. */
   readonly turnedAway: number;
-  /**
-   * When this step began its first call that may have taken effect, judged by that call's own answer. Null: every answer said
-   * that its call took no effect.
-   */
+  /** When this step began its first call that may have taken effect, by that call's own answer; null: there was none. */
   readonly firstSentMs: number | null;
   /** When the last such call had ended, or its deadline had passed; null if `firstSentMs` is. */
   readonly lastEndedMs: number | null;

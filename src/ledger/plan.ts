@@ -14,8 +14,8 @@ export interface LookUpQuery {
   /** Calls of the entry that may have been sent before the look-up: its finding covers these, never a later one. */
   readonly attempts: number;
   /** Roughly when the transaction was created, as far as we know. */
-  readonly madeMs: number;
-  /** The transaction may be much older than `madeMs`. */
+  readonly createdMs: number;
+  /** The transaction may be much older than `createdMs`. */
   readonly mayBeOlder: boolean;
 }
 
@@ -45,14 +45,14 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
     const mayCall = proof.by === 'LOOK_UP' || mayRepeat;
     if (mayCall && !isTooLate) {
       const again = quoteAgainOf(entry, nowMs);
-      // At that look-up the quote could still be executed.
+      // That look-up came before the quote expired: the service may have executed it since.
       if (again !== null && proof.by === 'LOOK_UP') return lookFirst(entry, nowMs, policy);
       return again ?? { kind: 'call' };
     }
     const why = isTooLate ? limitPassed(entry) : 'the service may have forgotten the idempotency key since';
     return { kind: 'expire', ...proofInWords(proof, why) };
   }
-  // If the refusal is a conflict, even the same key settles nothing.
+  // The refusal may be a conflict, and then even the same key settles nothing.
   if (phase.state === 'DOUBTFUL' && phase.refusal !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
   switch (settlementOf(entry, policy)) {
     case 'SAME_KEY': {
@@ -80,7 +80,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   }
 }
 
-/** Whether only the idempotency key keeps the entry's next call from a second effect, and the service may have forgotten it. */
+/** Whether only the idempotency key can prevent a second effect, and the service may have forgotten it. */
 export function isKeyLost(entry: Entry, nowMs: number, policy: LedgerPolicy): boolean {
   const { firstSentMs } = entry;
   const proof = proofOf(entry);
@@ -96,7 +96,7 @@ function lookFirst(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
   return { kind: 'doubt', endedMs: entry.turnedAway > 0 ? nowMs + policy.apiTimeoutMs : (entry.lastEndedMs ?? nowMs) };
 }
 
-/** For an entry whose calls all took no effect, by their own answers. */
+/** For an entry without doubt: the answer to each of its calls ruled out an effect. */
 function neverTakenInWords(entry: Entry): string {
   const passed = limitPassed(entry);
   if (entry.attempts === 0) return `${passed} before anything was sent`;
@@ -143,15 +143,15 @@ function queryOf(entry: Entry, firstSentMs: number): LookUpQuery | null {
   const { attempts, origin, quoted } = entry;
   if (quoted !== null) {
     const { expiresAtMs, quoteId, receivedMs, transactionId } = quoted;
-    const madeMs = Math.min(firstSentMs, expiresAtMs ?? receivedMs);
-    return { attempts, transactionId, quoteId, madeMs, mayBeOlder: false };
+    const createdMs = Math.min(firstSentMs, expiresAtMs ?? receivedMs);
+    return { attempts, transactionId, quoteId, createdMs, mayBeOlder: false };
   }
   const lookUp = OPERATIONS[operationOf(entry)].lookUp;
   const subject = lookUp?.subject(entry) ?? null;
   if (lookUp === null || subject === null) return null;
   const { mayBeOlder } = lookUp;
-  const madeMs = mayBeOlder ? firstSentMs : Math.min(firstSentMs, origin.timestampMs);
-  return { attempts, ...subject, madeMs, mayBeOlder };
+  const createdMs = mayBeOlder ? firstSentMs : Math.min(firstSentMs, origin.timestampMs);
+  return { attempts, ...subject, createdMs, mayBeOlder };
 }
 
 function giveUp(reason: string): Plan {

@@ -6,12 +6,12 @@ import { RETRY_AFTER_MAX_MS } from '../api/reading.ts';
 import type { Entry } from './entry.ts';
 import { settlementOf, type LedgerPolicy } from './settlement.ts';
 
-/** No entry waits longer for its instant, whatever settings it was written with; if one does, a clock was wrong. */
+/** Longest wait of an entry, whatever settings it was written with. A longer one means that a clock was wrong. */
 export function longestWaitMs(policy: Pick<LedgerPolicy, 'callsEndWithinMs' | 'settlingTimeMs'>): number {
   return Math.max(RETRY_AFTER_MAX_MS, policy.callsEndWithinMs + policy.settlingTimeMs);
 }
 
-/** No call of the entry can have begun later than now, or end later than one that begins now. */
+/** Caps impossible instants: no call began after now, and none ends later than a call that begins now. */
 export function withinReach(entry: Entry, nowMs: number, policy: Pick<LedgerPolicy, 'callsEndWithinMs'>): Entry {
   const { firstSentMs, lastEndedMs, phase } = entry;
   return {
@@ -23,8 +23,8 @@ export function withinReach(entry: Entry, nowMs: number, policy: Pick<LedgerPoli
 }
 
 /**
- * The same for an entry that a new owner finds, or whose clock was set forward. If the clock was behind, a call may have ended
- * later than recorded, so the settling time starts again.
+ * For a new owner, or after our clock was set forward: also restarts the settling time. If the clock was behind, a call may have
+ * ended later than recorded.
  */
 export function takenUp(entry: Entry, nowMs: number, policy: Pick<LedgerPolicy, 'callsEndWithinMs'>): Entry {
   const taken = withinReach(entry, nowMs, policy);
@@ -32,8 +32,8 @@ export function takenUp(entry: Entry, nowMs: number, policy: Pick<LedgerPolicy, 
 }
 
 /**
- * The calls of an entry that are settled by their idempotency key, sent earlier than recorded by this much: our clock is behind the
- * brokers'. Otherwise a key would seem younger than it is, and be used again when the service has forgotten it.
+ * Moves back the recorded times of calls that their idempotency key settles, because our clock is behind the brokers'. Otherwise
+ * a key would seem younger than it is, and we might use it after the service has forgotten it.
  */
 export function sentEarlier(entry: Entry, behindMs: number, policy: LedgerPolicy): Entry {
   if (settlementOf(entry, policy) !== 'SAME_KEY') return entry;

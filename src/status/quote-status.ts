@@ -1,8 +1,8 @@
 /**
  * The status of a quote: its own, as answers show it, and the one derived from its transaction.
  *
- * No endpoint shows a quote again, so we know its own status only from answers to calls; the transaction shows later changes. So its
- * own status only goes forward. Once the transaction determines it, it follows the transaction, even backwards.
+ * No endpoint shows a quote again. Its own status comes only from answers to calls, so it only goes forward. Later changes show in
+ * the transaction. A derived status follows the transaction, even backwards.
  */
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import type { QuoteStatusChanged } from 'payment-processor-contract/types';
@@ -43,7 +43,7 @@ export function reduceOwnQuote(state: TransactionState, observation: Observation
   return isNews ? changeQuote(current, quote.status, observation, false) : { state: current, events: [] };
 }
 
-/** Applies what the transaction's present status implies, unless the quote's says as much or more already. */
+/** Applies the status that follows from the transaction's, unless the quote's own status is further along. */
 export function deriveQuote(state: TransactionState, observation: Observation): QuoteReduction {
   const status = QUOTE_STATUS_OF_TRANSACTION[state.status ?? ''];
   if (state.quoteId === null || status === undefined || status === state.quoteStatus) return { state, events: [] };

@@ -27,9 +27,9 @@ export interface Reduction {
 
 /** Wall clocks of two processes may differ by this much. Beyond it, the order of their observations is certain. */
 const CLOCK_DIFFERENCE_MS_MAX = 1_000;
-/** If a state's time is this much later than a new observation's record, it came from a clock that was ahead. */
+/** A state's time that is later than a new observation's record by more than this came from a clock that was ahead. */
 const AHEAD_MS_MAX = 10_000;
-/** No replica of the service is behind by more. */
+/** We assume that no replica of the service lags by more. */
 const REPLICA_LAG_MS_MAX = 60_000;
 
 /** @param writtenMs when the observation was written, by the brokers' clock: the clock of any process may be wrong */
@@ -115,7 +115,7 @@ function orderOf(state: TransactionState, observation: Observation, writtenMs: n
     if (updatedMs === knownMs && isOldView(state, observation)) return 'stale';
     if (updatedMs !== knownMs) return updatedMs > knownMs || isLastingEnd(state, observation) ? 'newer' : 'stale';
   }
-  // Otherwise all news would be stale until the wrong clock's time. A request made after the order was first unclear is newer.
+  // A clock was ahead, and by its time all news would be stale. A request made after the order was first unclear is newer.
   const rightUpToMs = writtenMs + AHEAD_MS_MAX;
   if (state.seenEndedMs > rightUpToMs && observation.requestEndedMs <= rightUpToMs) {
     const unclearSinceMs = state.unclearSinceMs ?? Infinity;

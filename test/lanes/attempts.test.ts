@@ -13,7 +13,7 @@ const OPEN_LANE = {
   wake: () => undefined,
   present: (entry: Entry) => entry,
 };
-const QUERY = { transactionId: 'Transaction:1', quoteId: null, attempts: 1, madeMs: 0, mayBeOlder: false };
+const QUERY = { transactionId: 'Transaction:1', quoteId: null, attempts: 1, createdMs: 0, mayBeOlder: false };
 const FOUND = {
   outcome: { kind: 'found', transaction: aTransaction() },
   span: { beganMonotonicMs: 1, endedMonotonicMs: 2 },

@@ -63,7 +63,7 @@ function failure(cause: 'unreachable' | 'unauthorized'): ListReading {
 }
 
 function query(transactionId: string | null, other: Partial<LookUpQuery> = {}): LookUpQuery {
-  return { transactionId, quoteId: null, attempts: 1, madeMs: NOW_MS, mayBeOlder: false, ...other };
+  return { transactionId, quoteId: null, attempts: 1, createdMs: NOW_MS, mayBeOlder: false, ...other };
 }
 
 const many = (count: number): Stored[] =>
@@ -167,7 +167,7 @@ describe('a look-up', () => {
   it('of a call of yesterday does not page through all that came since, nor do those that are asked with it', async () => {
     const service = new ManyTransactions(many(300));
     const lookUps = new LookUps(service, systemClock);
-    const yesterday = query('Transaction:old', { madeMs: NOW_MS - 24 * HOUR_MS });
+    const yesterday = query('Transaction:old', { createdMs: NOW_MS - 24 * HOUR_MS });
     const answers = await Promise.all([lookUps.find(yesterday), lookUps.find(query('Transaction:7'))]);
     expect(answers.map(({ outcome }) => outcome.kind)).toEqual(['not-found', 'found']);
     expect(service.filters.filter(({ cursor }) => cursor !== undefined).length).toBeLessThan(3);

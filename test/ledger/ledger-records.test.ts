@@ -114,7 +114,7 @@ describe('an entry', () => {
     });
     learnSchema(later.schema.value);
     const value = later.written(encodeEntry(entry), { intent: null, paused: 'ExternalAccount:of-jane' });
-    expect(() => decodeEntry(value)).toThrow(/^the ledger record of key-1 is not an entry .*: phase\. Run the release/);
+    expect(() => decodeEntry(value)).toThrow(/^the ledger record of key-1 has a field .*: phase\. Run the release/);
   });
 });
 

@@ -109,7 +109,7 @@ describe('an execution that was deferred until its time limit and retried hours 
 
   function lookedForAt(entry: Entry): number | null {
     const decision = due(entry, retriedMs + MINUTE_MS);
-    return decision.kind === 'look-up' ? decision.query.madeMs : null;
+    return decision.kind === 'look-up' ? decision.query.createdMs : null;
   }
 
   test('is looked up at the time of its quote', () => {

@@ -133,7 +133,7 @@ test('a copy of what a release to come has finished in its own way is a dead let
   const letter = await stack.journal.deadLetter(({ key }) => key?.toString() === 'accepted', 'the copy');
   expect(letter.headers).toMatchObject({
     'dlq-reason': 'SET_ASIDE',
-    'dlq-message': expect.stringMatching(/not an entry that this release knows: outcome\. Run the release/) as string,
+    'dlq-message': expect.stringMatching(/a field that this release cannot read: outcome\. Run the release/) as string,
   });
   // Its own result stands, and nothing may say that there is none.
   expect(stack.journal.results('accepted')).toEqual([]);

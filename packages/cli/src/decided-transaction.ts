@@ -110,7 +110,7 @@ async function lookUpInService(api: Lists, transactionId: string, entry: Entry):
       transactionId,
       quoteId: null,
       attempts: entry.attempts,
-      madeMs: aboutMs,
+      createdMs: aboutMs,
       // An operator may have found a transaction older than the processor's search range.
       mayBeOlder: aboutMs === firstMs,
     });

@@ -50,13 +50,13 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a change of leader stops lanes',
-    find: 'return foundMs >= JUMP_PATIENCE_MS;',
+    find: 'return foundMs >= JUMP_GRACE_MS;',
     replace: 'return true;',
     among: ['leaders'],
   },
   {
     name: 'a change of leader stops lanes that are opened',
-    find: 'askedForMs < JUMP_PATIENCE_MS',
+    find: 'askedForMs < JUMP_GRACE_MS',
     replace: 'Number.isNaN(0)',
     among: ['leaders'],
   },

@@ -79,8 +79,8 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the time of a frozen process counts as waited for a release',
-    find: 'Math.min(clock.monotonicMs() - waits.lookedMs, LOOK_MS_MAX)',
-    replace: 'clock.monotonicMs() - waits.lookedMs',
+    find: 'Math.min(clock.monotonicMs() - waits.checkedMs, CHECK_GAP_MS_MAX)',
+    replace: 'clock.monotonicMs() - waits.checkedMs',
     isToldDirectly: true,
   },
   {

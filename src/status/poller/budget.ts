@@ -2,8 +2,8 @@
  * The calls that the poller may make: a token bucket that fills evenly. Pure: the caller passes the time.
  *
  * No minute has more calls than the limit. A bucket of `capacity` tokens that fills at `rate` allows at most
- * capacity + 60 s x rate - 1 calls in 60 seconds. The rate is chosen so that this is the limit. It starts empty, because the former
- * owner of the lane may have emptied its own bucket a moment ago.
+ * capacity + 60 s x rate - 1 calls in 60 seconds. The rate is chosen so that this equals the limit. The bucket starts empty,
+ * because the lane's previous owner may have emptied its own a moment ago.
  */
 
 const MINUTE_MS = 60_000;
@@ -38,7 +38,7 @@ export class PollBudget {
     this.#tokens = Math.max(this.#tokens - 1, -this.#tokensPerMs * MINUTE_MS);
   }
 
-  /** How long one call's token takes to come, in milliseconds. */
+  /** How long the bucket takes to gain one token, in milliseconds. */
   callMs(): number {
     return 1 / this.#tokensPerMs;
   }
