@@ -49,7 +49,7 @@ export interface ServiceCheck {
   check(): Promise<Verdict>;
   /** Holds the service because of a call's answer. */
   hold(cause: HoldCause): void;
-  /** The service itself answered a change: pauses start short again. */
+  /** The service itself answered a POST: pauses start short again. */
   changeAnswered(): void;
   close(): void;
 }
@@ -197,7 +197,7 @@ function wrongUrl(reason: string): Verdict {
 function refusal(httpStatus: number | null, baseUrl: string): Verdict {
   switch (httpStatus) {
     case 403: {
-      const reason = `the credentials may not list transactions at ${baseUrl} (HTTP 403); check the rights of API_TOKEN_ID`;
+      const reason = `the credentials are not allowed to list transactions at ${baseUrl} (HTTP 403); check the rights of API_TOKEN_ID`;
       return { kind: 'wrong', reason, setting: 'API_TOKEN_ID' };
     }
     case 404:

@@ -50,7 +50,7 @@ export const decimal: Field<string> = scalar((value) => {
 /** Readers of Avro maps silently drop a member of this name. */
 const LOST_NAME = '__proto__';
 
-/** An object of texts. Members of another type, null, and one that would be dropped are kept aside. */
+/** An object of texts. Null, members of another type, and a member named LOST_NAME go into `rest`. */
 export const textMap: Field<Record<string, string>> = (value, path, warnings) => {
   if (!isJsonObject(value)) return misfit(value, path, 'an object', warnings);
   const isText = (entry: [string, JsonValue]): entry is [string, string] =>
@@ -89,7 +89,7 @@ export function listOf<Resource>(shape: RecordShape<Resource>): Field<Resource[]
 /**
  * Reads an object into a record that has every field of the shape, null if absent, and `otherFieldsJson`.
  * @param pathPrefix '' or a path that ends in '.'
- * @param warnings added to
+ * @param warnings receives one for each misfit
  */
 export function readRecord<Resource>(
   shape: RecordShape<Resource>,

@@ -1,6 +1,6 @@
 /**
  * Reads one message of a command topic: its key, headers and value, as Avro or JSON. An unreadable message becomes a dead letter
- * (and, with a usable key, an INVALID result). A message on another lane's partition must be moved there.
+ * (and, with a usable key, an INVALID result). A message on the wrong partition must be moved to its lane.
  */
 import { createHash } from 'node:crypto';
 import type { MaxAgeMs } from 'payment-processor-contract/config';

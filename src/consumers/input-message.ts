@@ -1,5 +1,5 @@
 /**
- * Messages as lanes handle them, made from the Kafka client's and bounded before anything else (invariant I7): whole if they can be
+ * Converts the Kafka client's messages to those that lanes handle, and bounds them first (invariant I7): whole if they can be
  * copied to the dead letters, else cut to a reference. Pure.
  */
 import { createHash } from 'node:crypto';
@@ -24,7 +24,7 @@ export interface InputMessage {
 
 /** Fields that the patched client adds. */
 type ClientMessage = KafkaMessage & {
-  /** All headers of a record that has too many to be decoded. */
+  /** Number of headers of a record that has too many to be decoded. */
   readonly headersLeftOut?: number;
   /** Replaces a batch that cannot be decompressed or decoded. */
   readonly unreadableBatch?: { readonly firstOffset: string; readonly records: Buffer; readonly error: unknown };
@@ -37,9 +37,9 @@ interface Header {
 
 /** A message up to this size is kept whole: it fits the dead letters several times, with all headers added. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
-/** What a command may have, and the headers that a move adds. */
+/** The limit for a command, plus the headers that a move adds. */
 const WHOLE_HEADERS_MAX = 2_010;
-/** Of a larger message we keep the beginning of its value, and of its key unless that is short. */
+/** We cut the value of a larger message to its beginning, and its key too if that is longer than this. */
 const KEY_BYTES_MAX = 64 * 1024;
 const BEGINNING_BYTES = 1024;
 /** Headers kept from a larger message, unless they are long: answers repeat them. */

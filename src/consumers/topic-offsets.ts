@@ -25,7 +25,7 @@ export interface InputBounds {
 
 /** For comparison with a reader's position. */
 export interface BoundsWithEpoch extends InputBounds {
-  /** Offset after the last record of the leader epoch that was asked about; -1: it is not known; null: none was asked about. */
+  /** Offset after the last record of the leader epoch that we asked about; -1: it is later than any known; null: not asked. */
   readonly epochEnd: bigint | null;
 }
 
@@ -158,8 +158,8 @@ export class TopicOffsets {
   }
 
   /**
-   * Offset after the last record of a leader epoch, or of the last earlier epoch with records; -1: the topic has none that
-   * late, nor later. Ask about one epoch of a partition at a time.
+   * Offset after the last record of a leader epoch, or of the last earlier epoch with records; -1: it is later than any
+   * epoch of the topic. Ask about one epoch of a partition at a time.
    */
   epochEnd(topic: string, lane: number, epoch: number): Promise<bigint> {
     return this.#askEpochEnds.ask(epochName(topic, lane, epoch));

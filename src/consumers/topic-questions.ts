@@ -2,7 +2,7 @@
 import type { Admin } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { createKafka, LANE_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
-import { readDeletionsKeptMs } from '../producers/topic-admin.ts';
+import { readTombstonesKeptMs } from '../producers/topic-admin.ts';
 import {
   partitionOffsets,
   writtenOffsets,
@@ -13,12 +13,12 @@ export interface TopicQuestions {
   clusterId(): Promise<string>;
   /** Null: the brokers have no topic ids. */
   topicId(): Promise<string | null>;
-  /** The least time for which a compacted topic keeps deletions; `otherwiseMs` if we are not authorized to read it. */
-  deletionsKeptMs(otherwiseMs: number): Promise<number>;
+  /** The least time for which a compacted topic keeps tombstones; `otherwiseMs` if we are not authorized to read it. */
+  tombstonesKeptMs(otherwiseMs: number): Promise<number>;
   bounds(): Promise<ReadonlyMap<number, PartitionOffsets>>;
   /** Offsets after the last record, including records of open transactions. */
   written(): Promise<ReadonlyMap<number, bigint>>;
-  /** Offset of the first record since the instant, by the brokers' clocks, that readers can get now; if none, their end. */
+  /** First offset since the instant, by the brokers' clocks, that readers can get now; the partition's end if there is none. */
   firstSince(instantMs: number): Promise<ReadonlyMap<number, bigint>>;
 }
 
@@ -42,7 +42,7 @@ function questionsOf(admin: Admin, topic: string): TopicQuestions {
   return {
     clusterId: async () => (await admin.describeCluster()).clusterId,
     topicId: async () => (await admin.fetchTopicIds({ topics: [topic] }))[0]?.topicId ?? null,
-    deletionsKeptMs: (otherwiseMs) => readDeletionsKeptMs(admin, topic, otherwiseMs),
+    tombstonesKeptMs: (otherwiseMs) => readTombstonesKeptMs(admin, topic, otherwiseMs),
     bounds: () => partitionOffsets(admin, topic),
     written: () => writtenOffsets(admin, topic),
     firstSince: async (instantMs) => {

@@ -39,7 +39,7 @@ export class StartUpProblems extends Error {
 
 /**
  * Resolves once all prerequisites are met, or the process is shutting down.
- * @throws StartUpProblems, or the error by which Kafka refused us
+ * @throws StartUpProblems, or Kafka's error if it refused us
  */
 export async function checkPrerequisites(
   config: Config,

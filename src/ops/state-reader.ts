@@ -77,7 +77,7 @@ export class StateReader {
       published,
       internal: [topics.observations],
       others: [topics.ledger],
-      forPeople: [topics.deadLetters],
+      displayed: [topics.deadLetters],
     };
     this.#ends = new TopicEnds(lanes, asked, clock);
   }

@@ -13,7 +13,7 @@ import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 const FRESH_FOR_MS = 2_000;
 /** How long a scrape waits for the broker, well below a scraper's timeout. */
 const ANSWER_WAIT_MAX_MS = 1_000;
-/** Then we give a request up, so that the next can start. */
+/** After this long we give up on a request, so that the next can start. */
 const GIVE_UP_MS = 30_000;
 
 /** Asks the broker; may reject, may hang. */
@@ -50,8 +50,8 @@ export interface AskedTopics {
   readonly internal: readonly string[];
   /** Topics of which we need only the ends and the high watermarks. */
   readonly others: readonly string[];
-  /** Topics whose ends only people need: if they cannot be read, the other answers still count. */
-  readonly forPeople: readonly string[];
+  /** Topics whose ends we only display: if they cannot be read, the other answers still count. */
+  readonly displayed: readonly string[];
 }
 
 export class TopicEnds {
@@ -101,20 +101,20 @@ export class TopicEnds {
   }
 
   async #askAll(): Promise<Pick<KnownTopicEnds, 'topics' | 'members'>> {
-    const { forPeople, internal, others, published } = this.#topics;
+    const { displayed, internal, others, published } = this.#topics;
     const source = this.#source;
     const highWatermarks = eachOf([...published, ...others], (topic) => source.highWatermarks(topic));
     const groupOffsets = eachOf([...published, ...internal], (topic) => source.committedOffsets(topic));
     const [members, highs, committed, ends] = await Promise.all([
-      // Only people need it: lag must not depend on it.
+      // Only displayed: lag must not depend on it.
       source.groupMembers().catch(() => null),
       highWatermarks,
       groupOffsets,
-      // Asked last: records that arrive in between must not look blocked, nor the topic look recreated.
+      // Asked last. Otherwise records that arrive in between would look blocked, or the topic recreated.
       Promise.all([highWatermarks, groupOffsets]).then(() =>
-        eachOf([...published, ...internal, ...others, ...forPeople], (topic) => {
+        eachOf([...published, ...internal, ...others, ...displayed], (topic) => {
           const answer = source.topicEnds(topic);
-          return forPeople.includes(topic) ? answer.catch(() => null) : answer;
+          return displayed.includes(topic) ? answer.catch(() => null) : answer;
         }),
       ),
     ]);

@@ -40,7 +40,7 @@ export interface OriginalMessage {
   readonly headers: MessageHeaders;
   /** Null: key, value and headers are whole. */
   readonly cut: Cut | null;
-  /** Of a whole unreadable batch: the offset of its last record. */
+  /** Offset of the last record, if this is a whole unreadable batch. */
   readonly lastOffset: bigint | null;
 }
 

@@ -53,7 +53,7 @@ const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const FIRST_BYTES = 4 * 1024;
 const VARINT_BYTES_MAX = 5;
 /** A record's overhead: lengths, deltas and attributes at their longest. */
-const RECORD_BYTES_MAX = 4 * VARINT_BYTES_MAX + 3;
+const RECORD_OVERHEAD_BYTES_MAX = 4 * VARINT_BYTES_MAX + 3;
 /** In UTF-8, for each unit of UTF-16. */
 const CHARACTER_BYTES_MAX = 3;
 /** Shorter texts are faster to copy here than by a call into Node. */
@@ -68,7 +68,7 @@ export class RecordBatch {
   #end = RECORDS_AT;
   #count = 0;
 
-  /** @param timestampMs of all its records, unless their topic has the broker's timestamps */
+  /** @param timestampMs of all its records, unless their topic uses LogAppendTime */
   constructor(topic: string, partition: number, timestampMs: number) {
     this.topic = topic;
     this.partition = partition;
@@ -81,7 +81,7 @@ export class RecordBatch {
 
   append({ headers, key, value }: Pick<OutgoingRecord, 'headers' | 'key' | 'value'>): void {
     const parts = partsOf(headers);
-    let bytesMax = RECORD_BYTES_MAX + bytesMaxOf(key) + bytesMaxOf(value);
+    let bytesMax = RECORD_OVERHEAD_BYTES_MAX + bytesMaxOf(key) + bytesMaxOf(value);
     let units = lengthOf(key) + lengthOf(value) + parts.length;
     for (const part of parts) {
       bytesMax += VARINT_BYTES_MAX + bytesMaxOf(part);

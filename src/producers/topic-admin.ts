@@ -86,7 +86,7 @@ function wrongLanes(
  * How long the ledger keeps a tombstone at least, according to the topic's configuration.
  * @param definedMs the value of its definition, used if we are not authorized to read the configuration
  */
-export async function readDeletionsKeptMs(admin: Admin, topic: string, definedMs: number): Promise<number> {
+export async function readTombstonesKeptMs(admin: Admin, topic: string, definedMs: number): Promise<number> {
   try {
     const { resources } = await admin.describeConfigs({
       includeSynonyms: false,

@@ -7,7 +7,7 @@ import type { LedgerReader } from './ledger-reader.ts';
 import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
 export type CommandView =
-  /** The local store is not open: the process starts or ends. */
+  /** The local store is not open: the process is starting or shutting down. */
   | { readonly kind: 'not-open' }
   /** Written by a release whose records this one cannot read. */
   | { readonly kind: 'unreadable'; readonly lane: number; readonly problem: string }
@@ -15,7 +15,7 @@ export type CommandView =
   | {
       readonly kind: 'known';
       readonly lane: number;
-      /** Owner of the lane; null if there was none, or another release's record names it. */
+      /** Owner of the lane; null if it never had one. */
       readonly owner: OwnerRecord | null;
       readonly entry: Entry;
     };

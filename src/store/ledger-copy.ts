@@ -5,7 +5,7 @@
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
-import { deletionsKeptMs } from 'payment-processor-contract/topic-definitions';
+import { tombstonesKeptMs } from 'payment-processor-contract/topic-definitions';
 import type { TopicNames } from 'payment-processor-contract/topics';
 import { commandView, type CommandView } from './command-view.ts';
 import { LedgerReader, type LedgerReaderOptions } from './ledger-reader.ts';
@@ -69,7 +69,7 @@ export class LedgerCopy {
         topic: topics.ledger,
         laneCount: reader.laneCount,
         index: this.index,
-        deletionsKeptMs: deletionsKeptMs(config),
+        tombstonesKeptMs: tombstonesKeptMs(config),
         clock,
         log,
       });

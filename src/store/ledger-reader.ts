@@ -32,7 +32,7 @@ export interface LedgerReaderOptions {
   readonly log: KafkaLog;
   /** The lane is open in this process. */
   readonly isOpen: (lane: number) => boolean;
-  /** The commit of an owner that ends with this position has been applied. */
+  /** An owner's commit, which ends with this position record, has been applied. */
   readonly onCommitApplied: (lane: number, position: Buffer) => void;
   /** A new state of a transaction has been applied. */
   readonly onTransactionState: (value: Buffer) => void;
@@ -150,7 +150,7 @@ export class LedgerReader {
 
   #read(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
     const next = this.#next[lane] ?? 0n;
-    // Between a join and its seek, records may come that were read before.
+    // Between a join and its seek, the tail may deliver records that we have read already.
     if (nextOffset <= next || this.#isStopping) return;
     const unread = records.filter(({ offset }) => offset >= next);
     this.#options.index.applyBatch(lane, unread, nextOffset);

@@ -16,7 +16,7 @@ export interface LedgerStartOptions {
   readonly laneCount: number;
   readonly index: LmdbLedgerIndex;
   /** The least time for which the ledger keeps a deletion, used if we are not authorized to read its configuration. */
-  readonly deletionsKeptMs: number;
+  readonly tombstonesKeptMs: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -26,12 +26,12 @@ export interface OpenedLedger {
   readonly ends: ReadonlyMap<number, bigint>;
   /** Null: the brokers have no topic ids. */
   readonly topicId: string | null;
-  /** Milliseconds. A copy that paused for longer may have missed deletions that are gone from the topic. */
+  /** Milliseconds. A copy that paused for longer may have missed tombstones that are gone from the topic. */
   readonly awayMsMax: number;
 }
 
 /** The remaining share is for reading to the end, and for clock drift. */
-const DELETIONS_SEEN_SHARE = 0.9;
+const TOMBSTONES_SEEN_SHARE = 0.9;
 /** A shorter pause is normal on a busy machine, however the topic is configured. */
 const AWAY_MS_MIN = 5_000;
 
@@ -58,10 +58,10 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<Open
     askTopic(settings, { clientId: `${clientId}-start`, topic }, use);
   const { clusterId, topicId, keptMs } = await ask(async (questions) => ({
     topicId: await questions.topicId(),
-    keptMs: await questions.deletionsKeptMs(options.deletionsKeptMs),
+    keptMs: await questions.tombstonesKeptMs(options.tombstonesKeptMs),
     clusterId: await questions.clusterId(),
   }));
-  const awayMsMax = Math.max(AWAY_MS_MIN, keptMs * DELETIONS_SEEN_SHARE);
+  const awayMsMax = Math.max(AWAY_MS_MIN, keptMs * TOMBSTONES_SEEN_SHARE);
   const { folder, rebuiltBecause } = await index.open({ topic, laneCount, clusterId, topicId });
   if (rebuiltBecause !== null) log.warn({ event: 'ledger-store-rebuilt', folder, reason: rebuiltBecause });
   const untilMs = performance.now() + END_PATIENCE_MS;

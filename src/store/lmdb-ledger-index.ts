@@ -6,8 +6,8 @@
  * Applied records stay in memory, where reads see them, until there are many or enough time has passed: most records are soon
  * replaced. Then one LMDB transaction writes them all, with each lane's end. After a crash the reader continues from that end.
  * Nothing waits for the disk, because the ledger topic has everything. The next start finds a store that may be torn, and rebuilds
- * it (store-soundness.ts). A store that fails in use, from damage or a full disk, has no workaround: the process ends, and its
- * lanes go to members whose stores work.
+ * it (store-soundness.ts). If a store fails in use, from damage or a full disk, the process ends, and its lanes go to members
+ * whose stores work.
  */
 import { statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -247,12 +247,12 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return value === undefined ? undefined : decodePosition(value);
   }
 
-  /** Until then only `size` and `disk` may be called. */
+  /** While false, only `size` and `disk` may be called. */
   isOpen(): boolean {
     return this.#opened !== null;
   }
 
-  /** Empty before the store is open. */
+  /** Number of commands; 0 before the store is open. */
   size(): number {
     if (this.#opened !== null) this.#tables(0, () => undefined);
     return (this.#opened?.lanes ?? []).reduce((sum, store) => sum + store.head().commands, 0);
@@ -285,7 +285,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
       const found = heads.get(IDENTITY_KEY)?.toString();
       if (found !== undefined && found !== wanted) {
         await database.close();
-        return `it belongs to another ledger: ${found}, not ${wanted}`;
+        return `it belongs to another ledger or has another format: ${found}, not ${wanted}`;
       }
       if (found === undefined) heads.putSync(IDENTITY_KEY, Buffer.from(wanted));
       const compression = { threshold: COMPRESSION_BYTES_MIN, dictionary: rowDictionary() };
@@ -344,6 +344,6 @@ function markDoomed(path: string, reason: string): void {
   try {
     markStage(path, 'doomed', reason);
   } catch {
-    // The next start will meet any fault of the disk again.
+    // If the disk is at fault, the next start fails on it too.
   }
 }

@@ -32,7 +32,7 @@ test('before the first check nothing is sent', async () => {
 describe('at the start the service is held, with the reason, and released by itself', () => {
   const cases: [string, Script, RegExp][] = [
     ['wrong credentials', always(401, '{"code":"UNAUTHORIZED"}'), /credentials.*API_TOKEN_ID/],
-    ['credentials without the right', always(403, '{}'), /may not list transactions/],
+    ['credentials without the right', always(403, '{}'), /not allowed to list transactions/],
     ['a wrong version segment', always(404, '{"code":"NOT_FOUND"}'), /version segment.*API_BASE_URL/],
     ['another method needed', always(405, ''), /API_BASE_URL/],
     ['a page instead of the service', always(200, PAGE), /not the payment service/],

@@ -16,7 +16,7 @@ test('ends are asked for last: a group that commits meanwhile is not beyond them
     groupMembers: async () => [],
   };
   const clock = { nowMs: () => 0, monotonicMs: () => 0 };
-  const topics = { published: ['commands'], internal: [], others: [], forPeople: [] };
+  const topics = { published: ['commands'], internal: [], others: [], displayed: [] };
   const reading = new TopicEnds(source, topics, clock).latest();
   await turn();
   expect(asked).toEqual([]);

@@ -20,7 +20,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RECORDS = 10;
 /** Of the topic; nine tenths of it may pass between two readings. */
-const DELETIONS_KEPT_MS = DAY_MS;
+const TOMBSTONES_KEPT_MS = DAY_MS;
 
 interface Logged {
   event: string;
@@ -39,7 +39,7 @@ const kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
 /** A topic with records in each partition, of the given times by the brokers' clocks. */
 async function topicOf(partitions: number, timesMs: readonly number[]): Promise<string> {
   const topic = `test-start-${randomUUID()}`;
-  const configEntries = [{ name: 'delete.retention.ms', value: String(DELETIONS_KEPT_MS) }];
+  const configEntries = [{ name: 'delete.retention.ms', value: String(TOMBSTONES_KEPT_MS) }];
   await makeUsableTopics(kafka, [{ topic, numPartitions: partitions, configEntries }]);
   const producer = kafka.producer();
   await producer.connect();
@@ -64,7 +64,7 @@ async function start(topic: string, laneCount: number, clockMs: number): Promise
       throw error;
     },
   });
-  const options = { settings, clientId: 'test', topic, laneCount, deletionsKeptMs: 7 * DAY_MS, clock };
+  const options = { settings, clientId: 'test', topic, laneCount, tombstonesKeptMs: 7 * DAY_MS, clock };
   await openLedgerStore({ ...options, index, log: { info: log, warn: log } as never });
   return { index, logged };
 }
@@ -142,12 +142,12 @@ test('a lane not read for longer than deletions are kept is read again, unless n
   applyTo(first, 1, 3, nowMs);
   await first.index.close();
 
-  const soon = await start(topic, 3, nowMs + 0.5 * DELETIONS_KEPT_MS);
+  const soon = await start(topic, 3, nowMs + 0.5 * TOMBSTONES_KEPT_MS);
   expect(soon.logged.map(({ event }) => event)).toEqual(['ledger-store-open']);
   applyTo(soon, 2, 2, nowMs);
   await soon.index.close();
 
-  const late = await start(topic, 3, nowMs + DELETIONS_KEPT_MS);
+  const late = await start(topic, 3, nowMs + TOMBSTONES_KEPT_MS);
   expect(checkpointsOf(late, 3)).toEqual([0, 3, 2]);
   expect(late.logged.at(-1)).toMatchObject({ event: 'ledger-store-lane-rebuilt', lane: 0 });
   expect(late.logged.at(-1)?.reason).toContain('not read for 86400000 ms or more');

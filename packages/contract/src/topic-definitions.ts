@@ -94,7 +94,7 @@ export function topicDefinitions(settings: TopicSettings): TopicDefinition[] {
         'segment.ms': String(LEDGER_SEGMENT_MS),
         'segment.bytes': String(LEDGER_SEGMENT_BYTES),
         'max.compaction.lag.ms': String(LEDGER_COMPACTION_LAG_MS_MAX),
-        'delete.retention.ms': String(deletionsKeptMs(settings)),
+        'delete.retention.ms': String(tombstonesKeptMs(settings)),
       },
     },
   ];
@@ -106,8 +106,8 @@ export function jsonCopyDefinitions(settings: TopicSettings): TopicDefinition[] 
   return outputs.map((output) => ({ ...output, topic: jsonCopyOf(output.topic), maxMessageBytes: JSON_BYTES_MAX }));
 }
 
-/** The minimum time that the ledger keeps a deletion, so that a store that was offline for less still sees it. */
-export function deletionsKeptMs({ LEDGER_RETENTION }: Pick<TopicSettings, 'LEDGER_RETENTION'>): number {
+/** The minimum time that the ledger keeps a tombstone, so that a store that was offline for less still sees it. */
+export function tombstonesKeptMs({ LEDGER_RETENTION }: Pick<TopicSettings, 'LEDGER_RETENTION'>): number {
   return Math.max(DAY_MS, LEDGER_RETENTION);
 }
 

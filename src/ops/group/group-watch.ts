@@ -140,7 +140,7 @@ export class GroupWatch {
     this.#samples.set(process, [...earlier, ...samples].slice(-SAMPLES_MAX));
   }
 
-  /** Takes over what Kafka and the ledger say about the members. */
+  /** Applies what Kafka and the ledger say about the members. */
   #updateMembers(states: readonly MemberState[]): void {
     // A new coordinator may know no member yet; that does not mean that they are gone.
     const isKnown = states.some(({ standing }) => standing === 'member');
