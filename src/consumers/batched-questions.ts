@@ -8,6 +8,9 @@
  */
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 
+/** Brokers answered, but not about this: it does not exist. */
+export class MissingAnswerError extends Error {}
+
 export class BatchedQuestions<Answer> {
   readonly #send: (names: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
   #asked = new Map<string, PromiseWithResolvers<Answer>>();
@@ -43,7 +46,8 @@ export class BatchedQuestions<Answer> {
     const answers = await this.#send([...asked.keys()]);
     for (const [name, { reject, resolve }] of asked) {
       const answer = answers.get(name);
-      if (answer === undefined) reject(new Error(`the brokers' answer leaves out ${name}: it does not exist`));
+      if (answer === undefined)
+        reject(new MissingAnswerError(`the brokers' answer leaves out ${name}: it does not exist`));
       else resolve(answer);
     }
   }

@@ -13,6 +13,7 @@ import { errorText } from '../consumers/message-failures.ts';
 import type { BoundsWithEpoch } from '../consumers/topic-offsets.ts';
 import { Repeats } from 'payment-processor-contract/repeats';
 import type { EpochSpan } from '../ledger/ledger-records.ts';
+import { MissingAnswerError } from '../consumers/batched-questions.ts';
 import { forcedJumpOf, JUMP_GRACE_MS, type ForcedJump } from './forced-jumps.ts';
 
 /** Where a topic is read. */
@@ -64,7 +65,7 @@ export class InputWatch {
   #lookedMs = -Infinity;
   /** When the look under way began; null: none is. */
   #askedMs: number | null = null;
-  /** Why the last look got no answer about some topic; null: it got all. */
+  /** Why the last look got no answer about some topic that exists; null: it got all. */
   #problem: string | null = null;
 
   constructor(parts: InputWatchParts) {
@@ -105,8 +106,8 @@ export class InputWatch {
         return epoch === undefined ? [] : [[lane, epoch] as const];
       });
       const bounds = await boundsOf(topic, new Map(epochs)).catch((error: unknown) => {
-        problem = errorText(error);
-        this.#notCompared(topic, problem, error);
+        this.#notCompared(topic, errorText(error), error);
+        if (!(error instanceof MissingAnswerError)) problem = errorText(error);
         return null;
       });
       if (bounds === null || this.#isStopped || clock.monotonicMs() - askedMs > LOOK_GAP_MS_MAX) return;
