@@ -156,8 +156,7 @@ async function tryMutations(): Promise<void> {
   const names = waiting.map(({ name }) => name);
   const toldBySeed = JSON.parse(readFileSync(TOLD_BY_SEED, 'utf8')) as Partial<Record<string, number>>;
   const rows: { mutation: string; toldBySeed: number | null; histories: number; seconds: number; wrong: string }[] = [];
-  const tryNext = async (): Promise<void> => {
-    const child = new HistoryProcess(names);
+  const tryNext = async (child: HistoryProcess): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { among, isToldDirectly = false, name } = next;
       const triedMs = performance.now();
@@ -181,7 +180,12 @@ async function tryMutations(): Promise<void> {
     }
     child.end();
   };
-  await Promise.all(Array.from({ length: PROCESSES }, tryNext));
+  const children = Array.from({ length: PROCESSES }, () => new HistoryProcess(names));
+  // A direct check that fails anyway would notice every mutation.
+  const directly = { firstSeed: 0, step: 1, histories: 0, secondsMax: null, untilBroken: true, checksDirectly: true };
+  const { failed } = (await children[0]?.run({ ...directly, choice, mutation: null })) ?? emptySummary();
+  if (failed.length > 0) throw new Error(`without a mutation: ${failed[0]?.wrong.join('; ')}`);
+  await Promise.all(children.map(tryNext));
   const missed = rows.filter((row) => row.toldBySeed === null);
   if (values.note) {
     const told = rows.flatMap((row): [string, number][] =>
