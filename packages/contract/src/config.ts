@@ -155,7 +155,11 @@ function setting<Value>(
 export const SETTINGS = {
   KAFKA_BROKERS: setting(null, 'Bootstrap brokers, host:port, comma-separated.', brokerList),
   SCHEMA_REGISTRY_URL: setting(null, 'Base URL of a Confluent-compatible schema registry.', httpUrl),
-  API_BASE_URL: setting(null, "The payment service's base URL, with its version segment.", httpUrl),
+  API_BASE_URL: setting(
+    null,
+    "The payment service's base URL, with its version segment. Its account is fixed for the life of a prefix.",
+    httpUrl,
+  ),
   API_TOKEN_ID: setting(null, 'API token id.', text, true),
   API_CLIENT_SECRET: setting(null, 'API client secret.', text, true),
   KAFKA_SSL: setting('false', 'TLS to the brokers.', boolean),
@@ -189,12 +193,12 @@ export const SETTINGS = {
   ),
   API_IDEMPOTENT_OPERATIONS: setting(
     'transfer-in',
-    'Operations whose Idempotency-Key the service is known to honour; may be empty.',
+    'Operations whose Idempotency-Key the service is known to honour, also for earlier calls that are not settled; may be empty.',
     operationList,
   ),
   API_IDEMPOTENCY_RETENTION: setting(
     '24h',
-    'How long the service remembers a key after its first call. We stop relying on the key API_TIMEOUT_MS plus SETTLING_TIME_MS before that.',
+    'How long the service remembers a key after its first call, also for earlier calls that are not settled. We stop relying on the key API_TIMEOUT_MS plus SETTLING_TIME_MS before that.',
     parseDurationMs,
   ),
   IMMEDIATE_EXECUTION: setting(
@@ -204,7 +208,7 @@ export const SETTINGS = {
   ),
   LEDGER_RETENTION: setting(
     '7d',
-    'How long a key is remembered after its result. Subscribers must remember handled events for longer; SqliteSeenEvents does for 60 days (keepMs).',
+    'How long a key is remembered after its result. Raised, it applies only to keys that are still remembered. Subscribers must remember handled events for longer; SqliteSeenEvents does for 60 days (keepMs).',
     parseDurationMs,
   ),
   COMMAND_MAX_AGE: setting(DEFAULT_MAX_AGE, 'Age per type after which an unsent command is EXPIRED.', maxAges),
