@@ -11,6 +11,7 @@ import { PollerWorld, SETTINGS } from './poller-world.ts';
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z');
 const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 const page = (nextCursor: string | null, hasMore = nextCursor !== null): ListReading => ({
   kind: 'page',
@@ -265,8 +266,11 @@ describe('the poller', () => {
     },
   );
 
-  test('does not announce again what was forgotten and is listed beside an old open transaction', async () => {
-    const settings = { ...SETTINGS, forgottenAfterMs: 10 * MINUTE_MS, terminalForMs: 5 * MINUTE_MS };
+  test.each([
+    ['', 2],
+    [', once the time was raised', 24],
+  ])('does not announce again what was forgotten and is listed beside an old open transaction%s', async (_, hours) => {
+    const settings = { ...SETTINGS, forgottenAfterMs: 2 * HOUR_MS, terminalForMs: HOUR_MS };
     const createdMs = START_MS + 10_000;
     const open: Payment = {
       id: 'Transaction:open',
@@ -282,9 +286,11 @@ describe('the poller', () => {
     const service = new SimulatedService([open, ended], PLAIN_MANNER);
     const world = new PollerWorld({ settings, startMs: START_MS, list: (filter, ms) => service.list(filter, ms) });
     world.start();
-    await world.time.runUntil(START_MS + 16 * MINUTE_MS);
+    await world.time.runUntil(START_MS + 3 * HOUR_MS);
     world.forget('Transaction:ended');
-    await world.time.runUntil(START_MS + 60 * MINUTE_MS);
+    settings.forgottenAfterMs = hours * HOUR_MS;
+    world.restart();
+    await world.time.runUntil(START_MS + 5 * HOUR_MS);
     world.end();
     expect(world.transactionEvents.map(({ status }) => status)).toEqual(['PENDING', 'PENDING', 'COMPLETED']);
   });

@@ -79,6 +79,11 @@ export class PollerWorld {
     return this.#record;
   }
 
+  /** The process ends, and another one takes its place. */
+  restart(): void {
+    this.#session?.stop();
+  }
+
   /** The state's retention is over. */
   forget(id: string): void {
     this.#states.delete(id);

@@ -26,6 +26,8 @@ export interface PollWork {
 export interface AgendaOptions {
   readonly intervalMs: number;
   readonly terminalForMs: number;
+  /** States of transactions created before this may have been forgotten. */
+  readonly forgottenToMs: number;
   /** How long the budget takes to allow one call. */
   readonly callMs: number;
   readonly watch: PollWatch;
@@ -59,7 +61,7 @@ const MERGE_GAP_MIN_MS = 1_000;
 
 export class PollAgenda {
   readonly #options: AgendaOptions;
-  readonly #startMs: number;
+  readonly #kept: Pick<PollRecord, 'startMs' | 'forgottenAfterMs' | 'forgottenToMs'>;
   readonly #discovery: PollDiscovery;
   #catchUp: PollWalk | null;
   #revisits: Cluster[] = [];
@@ -78,9 +80,12 @@ export class PollAgenda {
 
   constructor(options: AgendaOptions, record: PollRecord, nowMs: number) {
     this.#options = options;
-    this.#startMs = record.startMs;
+    const { forgottenAfterMs, forgottenToMs, startMs } = record;
+    this.#kept = { startMs, forgottenAfterMs, forgottenToMs };
     const isGap = nowMs - record.discoveredToMs > GAP_MS;
-    const gap = { fromMs: record.discoveredToMs - CLOCKS_MS, toMs: nowMs };
+    // The overlap would show those listed before, which have no state any more after a quiet time.
+    const overlapMs = record.discoveredToMs < options.forgottenToMs ? -1 : CLOCKS_MS;
+    const gap = { fromMs: record.discoveredToMs - overlapMs, toMs: nowMs };
     const catchUp = isGap ? unionOf(record.catchUp, gap) : record.catchUp;
     // A recorded time in the future comes from a clock that was ahead.
     const discoveredToMs = isGap ? nowMs - CLOCKS_MS : Math.min(record.discoveredToMs, nowMs);
@@ -143,7 +148,7 @@ export class PollAgenda {
 
   record(): PollRecord {
     return {
-      startMs: this.#startMs,
+      ...this.#kept,
       discoveredToMs: this.#discovery.discoveredToMs,
       catchUp: this.#catchUp?.left() ?? null,
       sweep: this.#sweep?.left() ?? null,

@@ -19,6 +19,10 @@ export interface PollRecord {
   /** The rest of the sweep over all watched transactions, and when the last sweep was complete. */
   readonly sweep: TimeRange | null;
   readonly sweptAtMs: number | null;
+  /** After how long states at rest were forgotten when this was written; 0: not recorded. */
+  readonly forgottenAfterMs: number;
+  /** States of transactions created before this may have been forgotten after a shorter time than now. */
+  readonly forgottenToMs: number;
 }
 
 const records = new InternalRecord<PollRecord>('PollPosition');

@@ -123,7 +123,12 @@ export class PollSession {
       await this.#port.wait(0);
     }
     this.#agenda = new PollAgenda(
-      { ...this.#settings, callMs: this.#budget.callMs(), watch: this.#watch },
+      {
+        ...this.#settings,
+        forgottenToMs: this.#mayBeForgottenToMs(record),
+        callMs: this.#budget.callMs(),
+        watch: this.#watch,
+      },
       record,
       this.#clock.nowMs(),
     );
@@ -174,9 +179,11 @@ export class PollSession {
     const nowMs = this.#clock.nowMs();
     this.#reports.called(kind, reading.kind === 'page' ? 'page' : reading.cause);
     if (reading.kind === 'page') {
-      // The catch-up lists transactions for the first time, however old they are.
-      const announcedFromMs = kind === 'catch-up' ? agenda.record().startMs : this.#announcedFromMs(agenda);
-      this.#addPage(reading.data, announcedFromMs, scan.window.fromMs, beganMs);
+      const { fromMs } = scan.window;
+      // The catch-up lists transactions for the first time, however old they are. The service's filter is coarser than its range.
+      const announcedFromMs =
+        kind === 'catch-up' ? Math.max(agenda.record().startMs, fromMs) : this.#announcedFromMs(agenda);
+      this.#addPage(reading.data, announcedFromMs, fromMs, beganMs);
       for (const { id } of reading.data) this.#watch.listed(id, beganMs);
       agenda.listed(
         work,
@@ -210,15 +217,21 @@ export class PollSession {
 
   /** A transaction without a state is new if it was created after this; an older one may have been forgotten. */
   #announcedFromMs(agenda: PollAgenda): number {
-    return Math.max(agenda.record().startMs, this.#clock.nowMs() - this.#settings.forgottenAfterMs + CLOCKS_MS);
+    const record = agenda.record();
+    return Math.max(record.startMs, this.#mayBeForgottenToMs(record));
+  }
+
+  #mayBeForgottenToMs({ forgottenToMs }: PollRecord): number {
+    return Math.max(forgottenToMs, this.#clock.nowMs() - this.#settings.forgottenAfterMs + CLOCKS_MS);
   }
 
   /** @returns null if it was stopped before there was a record */
   async #start(): Promise<PollRecord | null> {
-    const recorded = this.#port.record();
-    const { startMs } = this.#settings;
+    const found = this.#port.record();
+    const { forgottenAfterMs, startMs } = this.#settings;
     const nowMs = this.#clock.nowMs();
-    if (recorded !== null) {
+    if (found !== null) {
+      const recorded = { ...found, forgottenAfterMs, forgottenToMs: this.#forgottenToMs(found) };
       if (startMs === null || startMs >= recorded.startMs) return { ...recorded, startMs: startMs ?? recorded.startMs };
       // POLL_START is earlier than before: transactions announced from now on must be listed once.
       const catchUp = unionOf(recorded.catchUp, { fromMs: startMs, toMs: recorded.startMs });
@@ -233,6 +246,8 @@ export class PollSession {
       catchUp: isPast ? { fromMs: beginMs, toMs: nowMs } : null,
       sweep: null,
       sweptAtMs: null,
+      forgottenAfterMs,
+      forgottenToMs: 0,
     };
     if (!this.#isStopped) await this.#port.publish([], record);
     return this.#isStopped ? null : record;
@@ -243,7 +258,7 @@ export class PollSession {
    * ago. @returns null if stopped
    */
   async #firstStartMs(): Promise<number | null> {
-    const fromMs = this.#firstNowMs() - CLOCKS_MS;
+    const fromMs = this.#slowerNowMs() - CLOCKS_MS;
     const scan = new PollScan({ fromMs, toMs: null, status: null });
     let newestMs = fromMs;
     while (scan.stage === 'reading') {
@@ -253,7 +268,7 @@ export class PollSession {
       this.#reports.called('discovery', reading.kind === 'page' ? 'page' : reading.cause);
       if (reading.kind === 'page') {
         scan.take(reading);
-        const nowMs = this.#firstNowMs();
+        const nowMs = this.#slowerNowMs();
         for (const { createdAt } of reading.data) {
           const createdMs = instantOf(createdAt) ?? nowMs;
           // A transaction dated in the future would keep others unannounced until then.
@@ -265,8 +280,14 @@ export class PollSession {
     return this.#isStopped ? null : newestMs + 1;
   }
 
-  /** By the slower of two clocks: transactions created before the first start are never announced. */
-  #firstNowMs(): number {
+  /** Once states are kept for longer, those that were forgotten before must not be announced again. */
+  #forgottenToMs({ forgottenAfterMs, forgottenToMs }: PollRecord): number {
+    const isRaised = forgottenAfterMs > 0 && forgottenAfterMs < this.#settings.forgottenAfterMs;
+    return isRaised ? Math.max(forgottenToMs, this.#slowerNowMs() - forgottenAfterMs + CLOCKS_MS) : forgottenToMs;
+  }
+
+  /** By the slower of two clocks: transactions created before a wrong time would not be announced. */
+  #slowerNowMs(): number {
     return Math.min(this.#clock.nowMs(), this.#port.brokersMs());
   }
 
