@@ -34,7 +34,7 @@ async function coordinator(groupId: string): Promise<number> {
   );
   const partitions = topics[0]?.partitions ?? [];
   const hash = Buffer.from(groupId).reduce((sum, byte) => (Math.imul(31, sum) + byte) | 0, 0);
-  const partition = (hash & 0x7fffffff) % partitions.length;
+  const partition = Math.abs(hash) % partitions.length;
   return (partitions.find(({ partitionId }) => partitionId === partition)?.leader ?? 0) - 1;
 }
 
