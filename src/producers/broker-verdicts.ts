@@ -35,8 +35,9 @@ const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   3: ['UNKNOWN_TOPIC_OR_PARTITION', 'moved'],
   5: ['LEADER_NOT_AVAILABLE', 'moved'],
   6: ['NOT_LEADER_FOR_PARTITION', 'moved'],
-  // Replicas are late. The batch may be written: the retry then finds it by its sequence.
-  7: ['REQUEST_TIMED_OUT', 'busy'],
+  // Replicas are late, or the broker is cut off from them and leads no more. The batch may be written: the retry then finds it by
+  // its sequence.
+  7: ['REQUEST_TIMED_OUT', 'moved'],
   10: ['MESSAGE_TOO_LARGE', 'refused'],
   13: ['NETWORK_EXCEPTION', 'moved'],
   14: ['COORDINATOR_LOAD_IN_PROGRESS', 'busy'],
@@ -44,8 +45,8 @@ const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   16: ['NOT_COORDINATOR', 'moved'],
   17: ['INVALID_TOPIC_EXCEPTION', 'not-committed'],
   18: ['RECORD_LIST_TOO_LARGE', 'refused'],
-  19: ['NOT_ENOUGH_REPLICAS', 'busy'],
-  20: ['NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'busy'],
+  19: ['NOT_ENOUGH_REPLICAS', 'moved'],
+  20: ['NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'moved'],
   29: ['TOPIC_AUTHORIZATION_FAILED', 'not-committed'],
   31: ['CLUSTER_AUTHORIZATION_FAILED', 'not-committed'],
   32: ['INVALID_TIMESTAMP', 'not-committed'],

@@ -26,6 +26,11 @@ test('no error that stays is waited out, but the word that the broker has the ba
   expect(waited).toEqual(['DUPLICATE_SEQUENCE_NUMBER', 'OPERATION_NOT_ATTEMPTED']);
 });
 
+test('a leader whose replicas do not follow may lead no more: fresh metadata is asked who does', () => {
+  const late = errorCodes.filter(({ type }) => /^(REQUEST_TIMED_OUT|NOT_ENOUGH_REPLICAS.*)$/.test(type));
+  expect(late.map(({ code }) => verdictOf(code).kind)).toEqual(['moved', 'moved', 'moved']);
+});
+
 test('fencing is known by each of its names', () => {
   const fenced = Array.from({ length: 130 }, (_, code) => verdictOf(code)).filter(
     (verdict) => verdict.kind === 'failed' && verdict.failure === 'fenced',
