@@ -3,10 +3,10 @@
  * lanes again once that broker answers it.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { transferInOf } from '../../test/support/commands.ts';
 import { KafkaGate } from '../../test/support/kafka-gate.ts';
 import { eventually } from '../../test/support/watch.ts';
+import { coordinatorOf } from './coordinator.ts';
 import { useOwnEngine } from './own-engine.ts';
 
 const TEST_MS_MAX = 360_000;
@@ -26,17 +26,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(gates.map((gate) => gate.close()));
 });
-
-/** Index of the broker that coordinates the group: the leader of the group's partition. */
-async function coordinator(groupId: string): Promise<number> {
-  const { topics } = await withAdmin(stack().kafka, (admin) =>
-    admin.fetchTopicMetadata({ topics: ['__consumer_offsets'] }),
-  );
-  const partitions = topics[0]?.partitions ?? [];
-  const hash = Buffer.from(groupId).reduce((sum, byte) => (Math.imul(31, sum) + byte) | 0, 0);
-  const partition = Math.abs(hash) % partitions.length;
-  return (partitions.find(({ partitionId }) => partitionId === partition)?.leader ?? 0) - 1;
-}
 
 async function published(name: string): Promise<string[]> {
   const keys = Array.from({ length: COMMANDS }, (_, index) => `${name}-${index}`);
@@ -60,7 +49,7 @@ test.each(['stands still', 'is away'])(
     );
     await stack().journal.resultsOfAll(await published(`before-${name}`));
     const groupId = stack().environment['KAFKA_GROUP_ID'] ?? '';
-    const gate = gates[((await coordinator(groupId)) + 1) % gates.length];
+    const gate = gates[((await coordinatorOf(stack().kafka, groupId)) + 1) % gates.length];
     if (ending === 'is away') await gate?.vanish();
     else gate?.stall();
     const keys = await published(`cut-off-${name}`);

@@ -1,6 +1,6 @@
 /** A stack over an engine of the file's own, for tests that take brokers away or change their files. */
 import { afterAll, beforeAll } from 'vitest';
-import { startEngine, type Engine } from 'payment-processor-local-kafka/start';
+import { startEngine, type Engine, type EngineOptions } from 'payment-processor-local-kafka/start';
 import type { Stack } from '../../test/support/stack.ts';
 import { useStack } from '../../test/support/test-stack.ts';
 
@@ -11,6 +11,7 @@ const START_MS_MAX = 120_000;
 export function useOwnEngine(
   brokers: number,
   options: Parameters<typeof useStack>[0],
+  engineOptions: () => Promise<EngineOptions> = async () => ({}),
 ): { engine: () => Engine; stack: () => Stack } {
   let running: Engine | null = null;
   const engine = (): Engine => {
@@ -18,7 +19,7 @@ export function useOwnEngine(
     return running;
   };
   beforeAll(async () => {
-    running = await startEngine({ brokers });
+    running = await startEngine({ ...(await engineOptions()), brokers });
   }, START_MS_MAX);
   afterAll(async () => running?.stop());
   const stack = useStack(options, () => ({

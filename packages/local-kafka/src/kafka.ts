@@ -137,11 +137,12 @@ export async function prepareBroker(
   cluster: readonly BrokerNode[],
   clusterId: string,
   security: BrokerSecurity | null,
+  changes: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const home = brokerHome(places, node);
   const data = join(home, 'data');
   await mkdir(data, { recursive: true });
-  const properties = Object.entries(brokerProperties(node, cluster, data, security)).map(
+  const properties = Object.entries({ ...brokerProperties(node, cluster, data, security), ...changes }).map(
     ([name, value]) => `${name}=${value}`,
   );
   await writeFile(join(home, 'server.properties'), `${properties.join('\n')}\n`);

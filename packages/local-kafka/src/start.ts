@@ -47,6 +47,8 @@ export interface EngineOptions {
   readonly directory?: string;
   /** Only with one broker: additional listeners and access control. Default: none. */
   readonly security?: BrokerSecurity;
+  /** Server settings of a broker that differ from those of the engine. Default: none. */
+  readonly changesOf?: (node: BrokerNode) => Readonly<Record<string, string>>;
   /** Receives a line for each download, and when the engine is ready. */
   readonly onProgress?: (line: string) => void;
 }
@@ -104,7 +106,8 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       ),
   );
   const startBrokers = async (): Promise<void> => {
-    await settleAll(nodes.map((node) => prepareBroker(places, node, nodes, clusterId, options.security ?? null)));
+    const { changesOf, security = null } = options;
+    await settleAll(nodes.map((node) => prepareBroker(places, node, nodes, clusterId, security, changesOf?.(node))));
     await settleAll(brokers.map((broker) => broker.start()));
     await settleAll(
       brokers.map((broker, index) => broker.waitUntil(brokerProbe(portOf(nodes, index), index + 1, brokerCount))),
