@@ -14,6 +14,7 @@ import type { Batch, Consumer, KafkaMessage } from 'kafkajs';
 import type { Clock } from 'payment-processor-contract/clock';
 import { disconnectWithin } from 'payment-processor-contract/kafka/disconnecting';
 import {
+  CONSUMER_METADATA_MS_MAX,
   CONSUMER_RETRY,
   createKafka,
   PATIENT_RETRY,
@@ -140,6 +141,7 @@ export class GroupMember {
       readUncommitted: false,
       // Otherwise the broker could recreate a deleted topic, empty and with the cluster's defaults.
       allowAutoTopicCreation: false,
+      metadataMaxAge: CONSUMER_METADATA_MS_MAX,
       retry: CONSUMER_RETRY,
     });
   }

@@ -11,6 +11,7 @@ import type { Consumer, KafkaMessage } from 'kafkajs';
 import { disconnectWithin } from 'payment-processor-contract/kafka/disconnecting';
 import {
   createKafka,
+  CONSUMER_METADATA_MS_MAX,
   CONSUMER_RETRY,
   PATIENT_RETRY,
   type KafkaSettings,
@@ -80,6 +81,7 @@ export class TopicTail {
       maxBytesPerPartition: FETCH_BYTES_MAX,
       readUncommitted: false,
       allowAutoTopicCreation: false,
+      metadataMaxAge: CONSUMER_METADATA_MS_MAX,
       // The group has one member, so a restart waits only for its own earlier membership.
       sessionTimeout: sessionTimeoutMs,
       heartbeatInterval: heartbeatIntervalMs,

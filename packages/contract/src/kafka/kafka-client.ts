@@ -40,6 +40,11 @@ export const LANE_RETRY = { initialRetryTime: 3, maxRetryTime: 500, retries: 15,
  * then restarts the consumer: after about a second, not half a minute.
  */
 export const CONSUMER_RETRY = { initialRetryTime: 50, maxRetryTime: 400, retries: 5, factor: 0.2, multiplier: 1.6 };
+/**
+ * A leader that is cut off from the other brokers answers consumers without an error, and without new records. Metadata, asked of any
+ * broker, tells the leaders in charge.
+ */
+export const CONSUMER_METADATA_MS_MAX = 15_000;
 /** For connecting, and for tools: an error surfaces after about half a minute. */
 export const PATIENT_RETRY = { initialRetryTime: 50, maxRetryTime: 2_000, retries: 20, factor: 0.2, multiplier: 1.6 };
 
