@@ -11,7 +11,7 @@ import { commandView, type CommandView } from './command-view.ts';
 import { LedgerReader, type LedgerReaderOptions } from './ledger-reader.ts';
 import { LedgerRestore } from './ledger-restore.ts';
 import { openLedgerStore, type LedgerStartOptions } from './ledger-start.ts';
-import { ledgerStatus, type LedgerStatus } from './ledger-view.ts';
+import { ledgerStatus, otherLaneCount, type LedgerStatus } from './ledger-view.ts';
 import { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
 export interface LedgerCopyOptions {
@@ -108,12 +108,7 @@ export class LedgerCopy {
 
   /** By how many lanes an owner divided the keys, if not by as many as we; null: none, in what was read so far. */
   otherLaneCount(): number | null {
-    const { laneCount } = this.#options.reader;
-    for (let lane = 0; lane < laneCount; lane += 1) {
-      const recorded = this.index.owner(lane)?.laneCount ?? 0;
-      if (recorded !== 0 && recorded !== laneCount) return recorded;
-    }
-    return null;
+    return otherLaneCount(this.index, this.#options.reader.laneCount);
   }
 
   /** The ledger's view of all lanes, including those of other processes. */

@@ -57,6 +57,12 @@ export function ledgerStatus({ index, laneCount, reader, restore }: LedgerViewPa
   return { lanes, oldestUnknown, restore: restore.status(), disk: index.disk() };
 }
 
+/** The number of lanes that an owner's record has instead of ours; null: none. A lane of another format stops by itself. */
+export function otherLaneCount(index: Pick<LmdbLedgerIndex, 'owner'>, laneCount: number): number | null {
+  const recorded = Array.from({ length: laneCount }, (_, lane) => readable(() => index.owner(lane))?.laneCount ?? 0);
+  return recorded.find((count) => count !== 0 && count !== laneCount) ?? null;
+}
+
 /** Undefined: there is none, or this release cannot read it. */
 function readable<Value>(read: () => Value | undefined): Value | undefined {
   try {

@@ -4,6 +4,8 @@ import { expect, test } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
 import { LaneStart, type LaneStartParts } from '../../src/lanes/lane-start.ts';
 import { StartSteps } from '../../src/lanes/start-steps.ts';
+import { LedgerFormatError } from '../../src/ledger/ledger-value.ts';
+import { otherLaneCount } from '../../src/store/ledger-view.ts';
 
 /** A ledger that is read after a few looks, and then shows how its keys were divided. */
 function startOver(hasNewLanes: boolean, laneCount: number | null): { start: LaneStart; joined: () => boolean } {
@@ -53,4 +55,16 @@ test('goes on if the lanes that were used agree', async () => {
   const { joined, start } = startOver(true, null);
   await expect(start.run()).resolves.toBe(true);
   expect(joined()).toBe(true);
+});
+
+test('a lane with an owner of another format hides no other lane, and does not keep the process from them', () => {
+  const owner = { processId: 'p', token: 't', atMs: 0, transactionalId: 'id', barren: 0, fencedCallUntilMs: 0 };
+  const index = (laneCount: number): Parameters<typeof otherLaneCount>[0] => ({
+    owner: (lane) => {
+      if (lane === 0) throw new LedgerFormatError('of a release to come');
+      return { ...owner, laneCount };
+    },
+  });
+  expect(otherLaneCount(index(6), 6)).toBeNull();
+  expect(otherLaneCount(index(3), 6)).toBe(3);
 });
