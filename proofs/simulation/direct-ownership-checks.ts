@@ -198,7 +198,11 @@ async function happenedOnBreak(): Promise<string[]> {
   const clock = { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS };
   const committer = new Committer({ groupId: 'group', clock, makeProducer });
   const writer = new LaneWriter(committer, { topic: 'ledger', partition: 0 });
-  await writer.claim({ token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0, laneCount: 1 }, new Map(), []);
+  await writer.claim(
+    { token: 'own', processId: 'own', atMs: 0, barren: 0, fencedCallUntilMs: 0, laneCount: 1 },
+    new Map(),
+    [],
+  );
   await writer.end();
   await settledWithin(promise, NOW_MS);
   return happened;

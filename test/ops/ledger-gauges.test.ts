@@ -221,7 +221,15 @@ describe('the processes of the group', () => {
     processor.members = () => Promise.reject(new Error('not allowed'));
     processor.ledger.lanes = [
       ledgerLane(0, {
-        owner: { processId: 'bbbbbbbb-0', token: 't', atMs: 0, transactionalId: 'id', barren: 0, fencedCallUntilMs: 0, laneCount: 1 },
+        owner: {
+          processId: 'bbbbbbbb-0',
+          token: 't',
+          atMs: 0,
+          transactionalId: 'id',
+          barren: 0,
+          fencedCallUntilMs: 0,
+          laneCount: 1,
+        },
       }),
     ];
     const { lagEndsAgeSeconds, members } = await new StateReader(processor.sources()).read();

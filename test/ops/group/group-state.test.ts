@@ -81,7 +81,15 @@ describe('the state of a group', () => {
 
   it('counts a lane that two members report once: for its owner according to the ledger', async () => {
     const [before, after] = [processor([0, 1]), processor([1, 2], 8n)];
-    const owner = { processId: OTHER, atMs: 1_000, token: 't', transactionalId: 'id', barren: 0, fencedCallUntilMs: 0, laneCount: 1 };
+    const owner = {
+      processId: OTHER,
+      atMs: 1_000,
+      token: 't',
+      transactionalId: 'id',
+      barren: 0,
+      fencedCallUntilMs: 0,
+      laneCount: 1,
+    };
     before.ledger.lanes = [{ lane: 1, owner, nextOffset: 10n, unknown: [], holds: {} }];
     const state = group(await stateOf(before, OWN), [known(await stateOf(after, OTHER))]);
     expect(state.lanes.map(({ lane, process }) => `${lane} ${process}`)).toEqual([
