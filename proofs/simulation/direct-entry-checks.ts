@@ -12,7 +12,7 @@ import { planOf } from '../../src/ledger/plan.ts';
 import { REQUOTES_MAX, quoteAgainOf } from '../../src/ledger/quote-again.ts';
 import { verdictOf } from '../../src/ledger/verdict.ts';
 import { takenUp } from '../../src/ledger/wrong-clocks.ts';
-import { aPolicy, aTransaction, doneWith, doubtful, entryAt, inDoubt } from '../../test/ledger/entries.ts';
+import { aPolicy, aQuote, aTransaction, doneWith, doubtful, entryAt, inDoubt } from '../../test/ledger/entries.ts';
 import type { DirectCheck } from './direct-checks.ts';
 import { MemoryIndex } from './memory-index.ts';
 
@@ -251,6 +251,15 @@ export const ENTRY_CHECKS: readonly DirectCheck[] = [
     holds: () => {
       const unexecuted = { by: 'LOOK_UP' as const, attempts: 1 };
       return planOf({ ...inDoubt(quoteRanOut()), unexecuted, quotesRunOut: 0 }, NOW_MS, policy).kind === 'doubt';
+    },
+  },
+  {
+    wrong: 'a quote that the service executed as it created it is executed again',
+    holds: () => {
+      const quote = aQuote({ status: 'PROCESSING', transactionId: 'Transaction:1' });
+      const created = { kind: 'accepted' as const, httpStatus: 201, quote, transaction: null };
+      const creating: Entry = { ...entryAt('create-quote'), immediate: true, step: 'CREATE' };
+      return answered(creating, { ...created, rawResponse: null, warnings: [] }).kind === 'finish';
     },
   },
   {

@@ -171,6 +171,11 @@ function accepted(
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
   }
   const { quote } = verdict;
+  if (quote?.status === 'PROCESSING' || quote?.status === 'COMPLETED') {
+    // It was not asked to. Executing this quote would be refused, and executing another would pay twice.
+    const warnings = [...verdict.warnings, `the service executed the quote as it created it: it is ${quote.status}`];
+    return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
+  }
   if (quote?.transactionId == null) {
     // Without the transaction's id we could not settle a lost answer to the execution: ask again before any money moves.
     const again = { ...entry, firstSentMs: entry.firstSentMs ?? sentMs, lastEndedMs: nowMs };

@@ -1,4 +1,7 @@
-/** Two-step quotes that have run out when they come: a few are made anew, with pauses, and then the command ends. */
+/**
+ * Two-step quotes that cannot be executed. Those that have run out when they come: a few are made anew, with pauses, and then the
+ * command ends. Those that the service has executed already.
+ */
 import { describe, expect, test } from 'vitest';
 import { backOffMs } from '../../src/ledger/back-off.ts';
 import { decide } from '../../src/ledger/decide.ts';
@@ -19,17 +22,27 @@ const creating: Entry = { ...entryAt('create-quote'), immediate: true, step: 'CR
 let quotes = 0;
 
 /** The answer to the creation: a quote that runs out so long after it came. */
-function quoted(entry: Entry, nowMs: number, livesMs: number): Entry {
+function created(entry: Entry, nowMs: number, livesMs: number, status = 'PENDING'): Decision {
   if (entry.phase.state !== 'INTENT') throw new Error(`nothing was called: ${entry.phase.state}`);
   const id = `Quote:${(quotes += 1)}`;
   const expiresAt = new Date(nowMs + livesMs).toISOString();
-  const read = readQuote(parseLossless(JSON.stringify({ id, transactionId: 'Transaction:1', expiresAt })));
+  const read = readQuote(parseLossless(JSON.stringify({ id, transactionId: 'Transaction:1', status, expiresAt })));
   const reading = { kind: 'accepted', httpStatus: 201, quote: read?.value ?? null, transaction: null } as const;
   const event = { ...reading, rawResponse: null, warnings: [] };
   const { attemptId } = entry.phase;
-  const decision = decide(entry, { kind: 'answered', attemptId, reading: event, beganMs: nowMs, nowMs }, policy);
-  return entryOf(decision);
+  return decide(entry, { kind: 'answered', attemptId, reading: event, beganMs: nowMs, nowMs }, policy);
 }
+
+function quoted(entry: Entry, nowMs: number, livesMs: number): Entry {
+  return entryOf(created(entry, nowMs, livesMs));
+}
+
+test.each(['PROCESSING', 'COMPLETED'])('a quote that was %s when it came is not executed, nor is another', (status) => {
+  const end = created(creating, 2_000, 60_000, status);
+  if (end.kind !== 'finish') throw new Error(`it came to ${end.kind}`);
+  expect(end.result).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER', quote: { status } });
+  expect(end.result.warnings).toEqual([`the service executed the quote as it created it: it is ${status}`]);
+});
 
 function due(entry: Entry, nowMs: number): Decision {
   return decide(

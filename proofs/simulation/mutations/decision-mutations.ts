@@ -180,6 +180,12 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
     among: ['clocks'],
   },
   {
+    name: 'a quote that the service has executed is executed',
+    find: "if (quote?.status === 'PROCESSING' || quote?.status === 'COMPLETED') {",
+    replace: 'if (false) {',
+    isToldDirectly: true,
+  },
+  {
     name: 'a new owner believes that a doubt is as old as is written',
     find: 'lastEndedMs: Math.max(taken.lastEndedMs, nowMs)',
     replace: 'lastEndedMs: taken.lastEndedMs',
