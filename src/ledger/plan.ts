@@ -143,7 +143,7 @@ function queryOf(entry: Entry, firstSentMs: number): LookUpQuery | null {
   const { attempts, origin, quoted } = entry;
   if (quoted !== null) {
     const { expiresAtMs, quoteId, receivedMs, transactionId } = quoted;
-    const createdMs = Math.min(firstSentMs, expiresAtMs ?? receivedMs);
+    const createdMs = Math.min(firstSentMs, receivedMs, expiresAtMs ?? Infinity);
     return { attempts, transactionId, quoteId, createdMs, mayBeOlder: false };
   }
   const lookUp = OPERATIONS[operationOf(entry)].lookUp;

@@ -125,9 +125,13 @@ describe('an execution that was deferred until its time limit and retried hours 
     return decision.kind === 'look-up' ? decision.query.createdMs : null;
   }
 
-  test('is looked up at the time of its quote', () => {
-    const executing = entryOf(due(quoted(creating, 2_000, MINUTE_MS), 3_000));
-    expect(lookedForAt(retried(answered(executing, told, 3_100)))).toBe(2_000 + MINUTE_MS);
+  test.each([
+    ['', MINUTE_MS, 3_000],
+    [', also hours later', 3 * 60 * MINUTE_MS, 2_000 + 2 * 60 * MINUTE_MS],
+  ])('is looked up at the time of its quote%s', (_, livesMs, executedMs) => {
+    const lasting = { ...creating, deadlineMs: Math.max(creating.deadlineMs, executedMs + MINUTE_MS) };
+    const executing = entryOf(due(quoted(lasting, 2_000, livesMs), executedMs));
+    expect(lookedForAt(retried(answered(executing, told, executedMs + 100)))).toBe(2_000);
   });
 
   test('is looked up at the time of the command, if the quote is another\u2019s', () => {

@@ -83,9 +83,9 @@ export class PollAgenda {
     const { forgottenAfterMs, forgottenToMs, startMs } = record;
     this.#kept = { startMs, forgottenAfterMs, forgottenToMs };
     const isGap = nowMs - record.discoveredToMs > GAP_MS;
-    // The overlap would show those listed before, which have no state any more after a quiet time.
-    const overlapMs = record.discoveredToMs < options.forgottenToMs ? -1 : CLOCKS_MS;
-    const gap = { fromMs: record.discoveredToMs - overlapMs, toMs: nowMs };
+    // After a quiet time, those listed before have no state any more: an overlap would announce them again.
+    const mayOverlap = record.discoveredToMs >= options.forgottenToMs;
+    const gap = { fromMs: record.discoveredToMs + (mayOverlap ? -CLOCKS_MS : 1), toMs: nowMs };
     const catchUp = isGap ? unionOf(record.catchUp, gap) : record.catchUp;
     // A recorded time in the future comes from a clock that was ahead.
     const discoveredToMs = isGap ? nowMs - CLOCKS_MS : Math.min(record.discoveredToMs, nowMs);
