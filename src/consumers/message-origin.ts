@@ -17,7 +17,7 @@ export interface Place {
 
 /** How many headers a command may have. */
 const HEADERS_MAX = 2_000;
-const MOVED = {
+export const MOVED = {
   partition: 'moved-partition',
   offset: 'moved-offset',
   timestamp: 'moved-timestamp',
@@ -159,8 +159,11 @@ function cutOf(message: InputMessage): Cut | null {
   };
 }
 
-/** A number in plain digits that fits where we put it, or null. */
 function numberOf(message: InputMessage, name: string): bigint | null {
-  const text = shortHeader(message, name);
+  return plainNumber(shortHeader(message, name));
+}
+
+/** A number in plain digits that fits where we put it, or null: a publisher may have written any text. */
+export function plainNumber(text: string | null): bigint | null {
   return text !== null && /^\d{1,15}$/.test(text) ? BigInt(text) : null;
 }

@@ -14,6 +14,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
 import { summaryOf, type LetterSummary } from '../dead-letter.ts';
 import { decodedMessage, messageContent, type Content } from '../message-content.ts';
+import { MOVED, plainNumber } from '../../../../src/consumers/message-origin.ts';
 import { POSITION_KEY } from '../../../../src/ledger/ledger-records.ts';
 import { admittedBy, readEntryRecords, subjectOf, type EntryRecord } from '../ledger.ts';
 import type { Output } from '../output.ts';
@@ -139,15 +140,10 @@ export async function publishedMessage(
   return { ...place, commandType, valueBytes: value?.length ?? 0, ...content, movedFrom: movedFromOf(headers) };
 }
 
-/** As the processor reads it: a publisher may have written any text. */
-function isPlainNumber(text: string | undefined): text is string {
-  return /^\d{1,15}$/.test(text ?? '');
-}
-
 function movedFromOf(headers: TopicRecord['headers']): PublishedMessage['movedFrom'] {
-  const { 'moved-partition': partition, 'moved-offset': offset } = headers;
-  if (!isPlainNumber(partition) || !isPlainNumber(offset)) return null;
-  return { partition: Number(partition), offset: BigInt(offset) };
+  const partition = plainNumber(headers[MOVED.partition] ?? null);
+  const offset = plainNumber(headers[MOVED.offset] ?? null);
+  return partition === null || offset === null ? null : { partition: Number(partition), offset };
 }
 
 /** A publisher's JSON may have any form. */
