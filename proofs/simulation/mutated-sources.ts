@@ -42,12 +42,6 @@ export class MutatedSources {
 
 type NumberedChange = Change & { readonly name: string; readonly index: number };
 
-interface Body {
-  readonly start: number;
-  readonly end: number;
-  readonly isBlock: boolean;
-}
-
 /** The source, each body that has changes replaced by a choice between its versions. */
 function withSwitches(source: string, changes: readonly NumberedChange[]): string {
   const file = ts.createSourceFile('source.ts', source, ts.ScriptTarget.Latest, true);
@@ -69,14 +63,14 @@ function withSwitches(source: string, changes: readonly NumberedChange[]): strin
     for (const body of among) {
       // Nested ones are rendered with the body around them.
       if (body.start < at) continue;
-      const { changes: ofBody, end, start } = body;
+      const { changes: ofBody, end, isBlock, start } = body;
       const nested = among.filter((other) => other !== body && other.start >= start && other.end <= end);
       const original = render(start, end, nested);
       const mutated = ofBody.map((change): [number, string] => [
         change.index,
         source.slice(start, change.start) + change.replace + source.slice(change.end, end),
       ]);
-      text += source.slice(at, start) + choice(body, original, mutated);
+      text += source.slice(at, start) + choice(isBlock, original, mutated);
       at = end;
     }
     return text + source.slice(at, to);
@@ -84,7 +78,7 @@ function withSwitches(source: string, changes: readonly NumberedChange[]): strin
   return render(0, source.length, bodies);
 }
 
-function choice({ isBlock }: Body, original: string, mutated: readonly [number, string][]): string {
+function choice(isBlock: boolean, original: string, mutated: readonly [number, string][]): string {
   const isInForce = (index: number): string => `globalThis.${SWITCH} === ${index}`;
   if (isBlock)
     return `{ ${mutated.map(([index, body]) => `if (${isInForce(index)}) ${body} else `).join('')}${original} }`;
