@@ -28,7 +28,7 @@ export interface Acquisition {
   isHeld: (entry: Entry) => boolean;
   /** There is an event to take. */
   wake: () => void;
-  /** The entry as it is now: somebody may have set the clock since its intent was committed. */
+  /** The entry as the lane has it now: if a clock was set since its intent was committed, its times have been corrected. */
   present: (committed: Entry) => Entry;
 }
 

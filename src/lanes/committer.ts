@@ -30,13 +30,13 @@ const DISOWN_AT_END_MS_MAX = 2_000;
 export class Committer {
   readonly #options: CommitterOptions;
   #loop: Loop | null = null;
-  /** The loop that disowns claims. Separate, so that a refused one loses no lane. */
+  /** The loop that disowns claims. Separate, so that no lane is lost if a commit of it is refused. */
   #disowner: Loop | null = null;
   readonly #fenced = new Set<string>();
   readonly #fencing = new Map<string, Promise<void>>();
   readonly #disowning = new Set<Promise<void>>();
   #apartUntilMs = -Infinity;
-  /** False after a broker refused a time from another broker, because their clocks differ: then records have our time. */
+  /** Whether records carry the brokers' time, or ours. Switches when a broker refuses a time because clocks differ. */
   #isDatedByBrokers = true;
   #isClosed = false;
 

@@ -2,10 +2,10 @@
  * Checks periodically that the broker still has the records that we read, and stops readers whose topic jumped (forced-jumps.ts).
  * Commits do not wait for it.
  *
- *   started -> one look after the other (note where readers stand -> ask the brokers once for all topics -> compare) -> stopped
+ *   started -> one look after another (note where readers stand -> ask the brokers once for all topics -> compare) -> stopped
  *
  * A reader continues if the broker's answers contradict it only briefly, as when a leader moves. Every look asks about all topics,
- * whichever lanes the process has: brokers that do not answer it show in each process alike.
+ * whichever lanes the process has, so that every process notices brokers that do not answer it.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -18,7 +18,7 @@ import { forcedJumpOf, JUMP_GRACE_MS, type ForcedJump } from './forced-jumps.ts'
 
 /** Where a topic is read. */
 export interface Reading {
-  /** Read next, and the topic id that the offset belongs to. */
+  /** The next offset to read, and the id of the topic that it belongs to. */
   readonly offset: bigint;
   readonly boundId: string | undefined;
   /** What the broker must still have of a leader epoch; absent: unknown, so only offsets are compared. */

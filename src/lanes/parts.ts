@@ -20,7 +20,7 @@ export interface LaneParts extends LaneSettings {
   readonly lane: number;
   readonly processId: string;
   readonly intake: IntakeOptions;
-  /** Failures at messages of this lane; kept when the lane is lost. */
+  /** Failures in handling messages of this lane; kept when the lane is lost. */
   readonly failures: MessageFailures;
   readonly writer: ResultWriter;
   readonly index: LedgerIndex;

@@ -18,7 +18,7 @@ function requestOf(entry: UnphasedEntry): ChangeRequest {
   switch (entry.commandType) {
     case 'create-quote': {
       const fields = fieldsOf(entry, 'create-quote');
-      // In two steps the execution is a call of our own, so that we can settle its doubt.
+      // In a two-step quote we make the execution as a separate call, so that we can settle its doubt.
       return {
         operation: 'create-quote',
         fields: entry.step === 'CREATE' ? { ...fields, immediatelyExecute: false } : fields,

@@ -15,13 +15,13 @@ export interface Attempt {
 export type LedgerEvent =
   /** The call of the attempt, begun at `beganMs`, ended. */
   | { kind: 'answered'; attemptId: string; reading: Reading; beganMs: number; nowMs: number }
-  /** The instant of a parked, doubtful or quoted entry has come, and a call may be made. */
+  /** The parked, doubtful or quoted entry is due, and a call may be made. */
   | { kind: 'due'; nowMs: number; attempt: Attempt }
-  /** The INTENT belongs to another process, or to calls that this process has forgotten. Its call has ended by `endedMs`. */
+  /** The INTENT is another process's, or this process no longer knows its call. The call has ended by `endedMs`. */
   | { kind: 'orphaned'; endedMs: number }
   /** The call of the present INTENT certainly did not begin, and will not under this intent. */
   | { kind: 'not-begun'; attemptId: string; nowMs: number; reason: string }
-  /** The transaction was looked for, in a scan requested after the settling time of this many attempts. */
+  /** The look-up of the transaction ended. It was requested after the settling time of the last of `attempts` attempts. */
   | {
       kind: 'looked-up';
       attempts: number;

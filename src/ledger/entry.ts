@@ -130,7 +130,7 @@ export interface Entry {
   readonly attempts: number;
   /** Calls of this step whose answer asked us to retry later: from the service, or from a proxy in front of it. */
   readonly turnedAway: number;
-  /** When this step began its first call that may have taken effect, by that call's own answer; null: there was none. */
+  /** When this step began its first call whose own answer did not rule out an effect; null: there was none. */
   readonly firstSentMs: number | null;
   /** When the last such call had ended, or its deadline had passed; null if `firstSentMs` is. */
   readonly lastEndedMs: number | null;

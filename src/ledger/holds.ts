@@ -13,7 +13,7 @@ import { InternalRecord, VALUE_CLASS } from './ledger-value.ts';
 
 export interface HoldOrder {
   readonly action: 'HOLD' | 'RELEASE';
-  /** Empty: all types. A HOLD may name only types of this release, so that invented ones cannot fill a ledger. */
+  /** Empty: all types. A HOLD may name only types that this version knows, so that invented ones cannot fill a ledger. */
   readonly commandTypes: readonly string[];
   readonly operator: string;
   readonly reason: string;
@@ -48,7 +48,7 @@ const text = z.string().min(1).max(ORDER_TEXT_MAX);
 const instant = z.string().refine((given) => instantMs(given) !== null, 'is not ISO 8601 with a zone');
 const common = { operator: text, reason: text, until: instant.nullable().default(null), at: instant };
 
-/** Ignores fields of a newer release: where they would narrow a hold, it holds more than was meant, which is safe. */
+/** Ignores fields of a newer version: where they would narrow a hold, it holds more than was meant, which is safe. */
 export const holdOrder: z.ZodType<HoldOrder> = z.discriminatedUnion('action', [
   z.object({ action: z.literal('HOLD'), commandTypes: z.array(z.enum(COMMAND_TYPES)).max(TYPES_MAX), ...common }),
   z.object({ action: z.literal('RELEASE'), commandTypes: z.array(text).max(TYPES_MAX), ...common }),
@@ -60,7 +60,7 @@ export function typesOf({ commandTypes }: Pick<HoldOrder, 'commandTypes'>): read
   return commandTypes.length === 0 ? COMMAND_TYPES : commandTypes;
 }
 
-/** An order on all types also covers types of another release in the record. */
+/** An order on all types also covers recorded types that only another version knows. */
 function covers({ commandTypes }: HoldOrder, type: string): boolean {
   return commandTypes.length === 0 || commandTypes.includes(type);
 }

@@ -54,10 +54,10 @@ export interface Suspect {
   readonly tries: number;
 }
 
-/** Records of one leader of a topic's partition. */
+/** How far a partition was read under one of its leaders. */
 export interface EpochSpan {
   readonly epoch: number;
-  /** Offset up to which they were read, and what is before them. */
+  /** All records before this offset were read; the last of them has this epoch. */
   readonly end: bigint;
 }
 
@@ -73,8 +73,8 @@ export interface PositionRecord {
    */
   readonly topicIds: Readonly<Record<string, string>>;
   /**
-   * Leader epochs of the records before the positions, by topic, in the order in which they were read: the last one, and before it
-   * those that the broker was not asked about since. Empty for a topic without records.
+   * Leader epochs of the records before the positions, by topic, in the order in which they were read: the last one, preceded by
+   * those that the broker has not confirmed yet. Empty for a topic without records.
    */
   readonly epochs: Readonly<Record<string, readonly EpochSpan[]>>;
 }

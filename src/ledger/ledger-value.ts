@@ -39,14 +39,14 @@ const UNKNOWN_CLASS = {
 
 /** Each class of values has one retention rule. */
 export const VALUE_CLASS = {
-  /** Never forgotten: transactions not at rest, the owner's records of its lane, and values that this release does not know. */
+  /** Never forgotten: transactions that may change, the owner's records of its lane, and values that this release does not know. */
   kept: 1,
   unknown: UNKNOWN_CLASS,
   claim: 8,
   schema: 9,
   /** Entries without a result. */
   unfinished: 16,
-  /** Transactions at rest. */
+  /** Transactions at rest: we expect no more changes. */
   transaction: 64,
   /** Entries with a certain result. The highest class, because most values have it and the store appends to its end. */
   done: 65,
@@ -138,7 +138,7 @@ export class InternalRecord<Value extends object> {
   readonly #readOwn: Reader;
   readonly #readers = new Map<string, Reader>();
 
-  /** @param isUntrusted others than owners of lanes may write it, so we check sizes before decoding */
+  /** @param isUntrusted not only lanes' owners may write it, so we check sizes before decoding */
   constructor(name: string, { isUntrusted = false } = {}) {
     this.#record = readerRecord(`internal/${name}`, false);
     this.#isUntrusted = isUntrusted;
@@ -237,7 +237,7 @@ function valueOf(bytes: Buffer, valueClass: ValueClass, timeMs: number): Buffer 
   return bytes;
 }
 
-/** In six bytes, as in values and in the store's places. A time beyond their range becomes the nearest one that fits. */
+/** In six bytes, as in values and in the keys of the store's rows. A time beyond their range becomes the nearest one that fits. */
 export function writeTime(bytes: Buffer, timeMs: number, at: number): void {
   bytes.writeUIntBE(Math.min(Math.max(0, Math.trunc(timeMs)), TIME_MAX), at, TIME_BYTES);
 }

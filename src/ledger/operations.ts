@@ -49,14 +49,14 @@ export interface LookUp {
 }
 
 interface OperationRow {
-  /** @param isImmediate the service executes it at once, by its own flag */
+  /** @param isImmediate the call asks the service to execute the quote at once (`immediatelyExecute`) */
   readonly settlement: (isKeyHonoured: boolean, isImmediate: boolean) => Settlement;
   readonly lookUp: LookUp | null;
 }
 
 export const OPERATIONS: Readonly<Record<CommandType, OperationRow>> = {
   'create-quote': {
-    // A spare quote only expires; one that the service executes by its own flag moves money.
+    // A spare quote only expires; one that the service executes at once moves money.
     settlement: (isKeyHonoured, isImmediate) => (!isImmediate ? 'HARMLESS' : isKeyHonoured ? 'SAME_KEY' : 'NONE'),
     lookUp: null,
   },

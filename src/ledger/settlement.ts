@@ -30,7 +30,7 @@ export function settlementOf(
   return OPERATIONS[operation].settlement(policy.idempotentOperations.has(operation), isImmediate);
 }
 
-/** When a look-up surely shows the effect of a call that ended by `endedMs`: an effect may take the settling time to appear. */
+/** From then on a look-up certainly shows the effect of a call that ended by `endedMs`: it may take the settling time to appear. */
 export function lookUpFromMs(endedMs: number, policy: Pick<LedgerPolicy, 'settlingTimeMs'>): number {
   return endedMs + policy.settlingTimeMs;
 }

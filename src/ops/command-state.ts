@@ -111,7 +111,7 @@ function detailOf({ phase }: Entry): string | null {
     case 'PARKED':
       return `to be tried at ${instantInWords(phase.untilMs)}: ${maskText(phase.reason)}`;
     case 'DOUBTFUL':
-      return `to be settled from ${instantInWords(phase.settleAtMs)}: ${maskText(phase.reason)}`;
+      return `to be settled at ${instantInWords(phase.settleAtMs)} or later: ${maskText(phase.reason)}`;
     case 'QUOTED':
       return 'the quote is recorded, its execution follows';
     case 'DONE':

@@ -1,6 +1,6 @@
 /**
  * Observations on the observations topic: what an answer or a poll showed about a transaction or quote. Their key is the
- * transaction's id (or the quote's, if no transaction is known), so that one lane sees everything about a transaction.
+ * transaction's id, so that one lane sees everything about a transaction. A quote without a known transaction is not observed.
  */
 import type { Effect } from '../ledger/effect.ts';
 import { CARRIED_LENGTH_MAX, type Carried } from '../ledger/entry.ts';
@@ -12,8 +12,8 @@ export interface Observation {
   readonly transaction: Transaction | null;
   readonly quote: Quote | null;
   /**
-   * The service was in the state shown at some time between these two, by the observer's wall clock. If a change was sent more
-   * than once, they begin with the first sending: a service that knows the key repeats its first answer, which may be old.
+   * The service was in the state shown at some time between these two, by the observer's wall clock. If a call was sent more
+   * than once, the first counts as the beginning: a service that knows the key repeats its first answer, which may be old.
    */
   readonly requestBeganMs: number;
   readonly requestEndedMs: number;

@@ -110,7 +110,7 @@ describe('one command over HTTP', () => {
       attempts: 2,
       doubt: { since: '2026-03-01T11:59:30.000Z', lastCallOver: '2026-03-01T12:00:00.000Z', ruledOutBy: null },
     });
-    expect(text).toContain('to be settled from 2026-03-01T12:00:05.000Z: no answer');
+    expect(text).toContain('to be settled at 2026-03-01T12:00:05.000Z or later: no answer');
     for (const secret of [SECRET_KEY, 'JANE', 'jane@']) expect(text).not.toContain(secret);
   });
 });

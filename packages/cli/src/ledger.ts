@@ -187,7 +187,7 @@ export function phaseText({ phase, waits }: Entry): string {
     case 'PARKED':
       return `until ${isoOf(phase.untilMs)}, wait ${waits}: ${phase.reason}`;
     case 'DOUBTFUL':
-      return `to be settled from ${isoOf(phase.settleAtMs)}: ${phase.reason}`;
+      return `to be settled at ${isoOf(phase.settleAtMs)} or later: ${phase.reason}`;
     case 'QUOTED':
       return 'the quote is recorded, its execution follows';
     case 'DONE':

@@ -3,8 +3,8 @@
  *
  * Figures about a process's own work (lanes, lag, unfinished commands, calls, activity since its start) are summed over the
  * members that answer. Figures about all lanes, which every member knows, come from one member: UNKNOWN results and the number
- * of keys from the one whose copy of the ledger is least behind; dead letters, owners and members from this one. If two members
- * report a lane, as in a handover, one report counts.
+ * of keys from the one whose copy of the ledger is least behind; dead letters, owners and members from the process that answers.
+ * If two members report a lane, as in a handover, one report counts.
  */
 import type { LaneOwner } from '../ledger-state.ts';
 import type { ProcessorState } from '../processor-state.ts';

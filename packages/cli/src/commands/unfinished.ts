@@ -94,7 +94,7 @@ function nextOf({ phase }: Entry): { next: string; why: string } {
     case 'PARKED':
       return { next: `tried again at ${isoOf(phase.untilMs)}`, why: maskedText(phase.reason) };
     case 'DOUBTFUL':
-      return { next: `settled from ${isoOf(phase.settleAtMs)}`, why: maskedText(phase.reason) };
+      return { next: `settled at ${isoOf(phase.settleAtMs)} or later`, why: maskedText(phase.reason) };
     case 'QUOTED':
       return { next: 'its quote is executed', why: 'waits for a call slot' };
     case 'DONE':
