@@ -8,8 +8,11 @@
  *
  * A key is also kept while a copy that was published in time may still wait for admission (admitted-time.ts).
  *
+ * A record says from when the lane knows all keys. It changes with LEDGER_RETENTION, before the lane forgets a key by it.
+ *
  * The index may lag behind the lane's commits: a record stays if memory may hold a newer version.
  */
+import { decodeRetention, keysKnownFromMs, RETENTION_KEY } from '../ledger/key-retention.ts';
 import type { LedgerTimes } from '../store/ledger-index.ts';
 import type { AdmittedTime } from './admitted-time.ts';
 import type { Memory } from './memory.ts';
@@ -34,6 +37,7 @@ export class Retention {
   readonly #admitted: Pick<AdmittedTime, 'upToMs'>;
   readonly #lookMs: number;
   #nextLookMs = 0;
+  #isRecorded = false;
 
   constructor(parts: RetentionParts, memory: Memory, admitted: Pick<AdmittedTime, 'upToMs'>) {
     this.#parts = parts;
@@ -44,6 +48,23 @@ export class Retention {
 
   /** Puts the tombstones that are due into the transaction. */
   gather(transaction: LaneTransaction): void {
+    this.#forget(transaction);
+    // With the first commit that happens anyway: an idle lane has forgotten nothing yet.
+    if (this.#isRecorded || transaction.isEmpty()) return;
+    this.#isRecorded = true;
+    this.#record(transaction);
+  }
+
+  #record(transaction: LaneTransaction): void {
+    const { clock, index, lane, retention } = this.#parts;
+    const value = index.value(lane, RETENTION_KEY);
+    const last = value === undefined ? null : decodeRetention(value);
+    if (last?.keptForMs === retention.doneMs) return;
+    const nowMs = Math.floor(Math.max(clock.nowMs(), index.checkpoint(lane).timestampMs));
+    transaction.retain({ knownFromMs: keysKnownFromMs(last, nowMs), keptForMs: retention.doneMs });
+  }
+
+  #forget(transaction: LaneTransaction): void {
     const { clock, index, lane } = this.#parts;
     if (clock.monotonicMs() < this.#nextLookMs || transaction.isFull()) return;
     const wallMs = clock.nowMs();

@@ -7,6 +7,7 @@
  */
 import type { Entry } from '../ledger/entry.ts';
 import { encodeEntry } from '../ledger/entry-record.ts';
+import { encodeRetention, RETENTION_KEY, type KeyRetention } from '../ledger/key-retention.ts';
 import {
   encodePosition,
   encodeSuspect,
@@ -168,6 +169,10 @@ export class LaneTransaction {
   /** @param suspect null: clears the previous mark */
   mark(suspect: Suspect | null): void {
     this.add(this.#ledger(SUSPECT_KEY, encodeSuspect(suspect)));
+  }
+
+  retain(retention: KeyRetention): void {
+    this.add(this.#ledger(RETENTION_KEY, encodeRetention(retention)));
   }
 
   moveTo(topic: string, position: bigint): void {

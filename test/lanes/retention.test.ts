@@ -7,13 +7,15 @@ import { Retention } from '../../src/lanes/retention.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
-import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
+import { decodeRetention, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../../src/ledger/key-retention.ts';
+import { ENTRY_PREFIX, POSITION_KEY, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { encodeTransactionState, unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
 import { donePhase, entryOf, entryRecord, intentPhase, positionRecord } from '../../proofs/bench/ledger-records.ts';
 import { openIndex, removeDirectory, temporaryDirectory, type OpenIndex } from '../store/index-in-test.ts';
 
 const NOW_MS = 1_000_000;
 const OLD_MS = 1_000;
+const OWNER = { token: 'token', topicIds: {}, epochs: {} };
 const RETENTION = { doneMs: 500_000, transactionMs: 500_000 };
 
 let directory: string;
@@ -64,18 +66,14 @@ function tombstonesOf(retention: Retention): string[] {
   return tombstonesIn(gathered(retention));
 }
 function gathered(retention: Retention): LaneTransaction {
-  const transaction = new LaneTransaction({
-    commit: 1,
-    lane: 0,
-    ledgerTopic: 'ledger',
-    inputTopics: new Set(),
-    unitsMax: Infinity,
-  });
+  const transaction = newTransaction();
   retention.gather(transaction);
   return transaction;
 }
+const newTransaction = (): LaneTransaction =>
+  new LaneTransaction({ commit: 1, lane: 0, ledgerTopic: 'ledger', inputTopics: new Set(), unitsMax: Infinity });
 function tombstonesIn(transaction: LaneTransaction): string[] {
-  const { records } = transaction.toCommit({ token: 'token', topicIds: {}, epochs: {} }, new Map());
+  const { records } = transaction.toCommit(OWNER, new Map());
   return records.filter(({ value }) => value === null).map(({ key }) => String(key));
 }
 
@@ -104,6 +102,60 @@ test('a key is kept while a copy that was published in its time may wait to be a
   expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual(['t:completed']);
   admittedMs += 1;
   expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual(['c:paid', 't:completed']);
+});
+
+describe('from when the lane knows all keys', () => {
+  const DAY_MS = 24 * 3_600_000;
+  const knownAt = (nowMs: number): number => keysKnownFromMs(recorded(), nowMs);
+
+  function recorded(): KeyRetention | null {
+    const value = opened.index.value(0, RETENTION_KEY);
+    return value === undefined ? null : decodeRetention(value);
+  }
+  /** The first commit of an owner with this setting. @returns whether it wrote the record */
+  function firstCommitWith(days: number): boolean {
+    const retention = { doneMs: days * DAY_MS, transactionMs: days * DAY_MS };
+    const parts = { lane: 0, index: opened.index, clock, retention };
+    const gathering = new Retention(parts, new Memory(opened.index, 0, 'token'), { upToMs: () => admittedMs });
+    const idle = newTransaction();
+    gathering.gather(idle);
+    expect(idle.isEmpty()).toBe(true);
+    const written = [newTransaction(), newTransaction()].flatMap((transaction) => {
+      transaction.commitAnyway();
+      gathering.gather(transaction);
+      return transaction.toCommit(OWNER, new Map()).records.filter(({ key }) => key === RETENTION_KEY);
+    });
+    apply(...written.map(({ value }) => ({ key: RETENTION_KEY, value: value as Buffer, offset: 0n, timestampMs: 0 })));
+    expect(written.length).toBeLessThanOrEqual(1);
+    return written.length === 1;
+  }
+
+  test('is recorded once for each setting, and neither a raised nor a lowered setting makes it earlier', () => {
+    const beganMs = 100 * DAY_MS;
+    clockMs = beganMs;
+    expect(firstCommitWith(7)).toBe(true);
+    // Nothing is known of what was before: the ledger may have been lost.
+    expect(knownAt(beganMs + DAY_MS)).toBe(beganMs);
+    expect(knownAt(beganMs + 8 * DAY_MS)).toBe(beganMs + DAY_MS);
+    clockMs = beganMs + 10 * DAY_MS;
+    expect(firstCommitWith(7)).toBe(false);
+    expect(firstCommitWith(30)).toBe(true);
+    const raisedMs = clockMs;
+    expect(knownAt(raisedMs + 20 * DAY_MS)).toBe(raisedMs - 7 * DAY_MS);
+    expect(knownAt(raisedMs + 29 * DAY_MS)).toBe(raisedMs - DAY_MS);
+    clockMs = raisedMs + 40 * DAY_MS;
+    expect(firstCommitWith(1)).toBe(true);
+    expect(knownAt(clockMs)).toBe(clockMs - DAY_MS);
+    expect(firstCommitWith(30)).toBe(true);
+    expect(knownAt(clockMs + DAY_MS)).toBe(clockMs - DAY_MS);
+  });
+
+  test('counts by the later one of our clock and the broker’s', () => {
+    clockMs = 10 * DAY_MS;
+    brokerSays(12 * DAY_MS);
+    firstCommitWith(7);
+    expect(recorded()?.knownFromMs).toBe(12 * DAY_MS);
+  });
 });
 
 test('all is admitted up to an instant once the lane has committed what was written by then', async () => {
@@ -224,7 +276,7 @@ describe('a clock that is wrong by a week, either way, forgets nothing early', (
     clockMs = DUE_MS + 60_000;
     const asking = gathered(retention);
     expect(asking.isEmpty()).toBe(false);
-    expect(asking.toCommit({ token: 'token', topicIds: {}, epochs: {} }, new Map()).records).toHaveLength(1);
+    expect(asking.toCommit(OWNER, new Map()).records.map(({ key }) => key)).toEqual([RETENTION_KEY, POSITION_KEY]);
     expect(gathered(retention).isEmpty()).toBe(true);
     brokerSays(DUE_MS + 60_000);
     clockMs += 60_000;

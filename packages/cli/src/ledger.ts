@@ -7,6 +7,7 @@ import { lanesInWords } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { Entry, Phase } from '../../../src/ledger/entry.ts';
 import { decodeEntry } from '../../../src/ledger/entry-record.ts';
+import { decodeRetention, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../../../src/ledger/key-retention.ts';
 import { decodePosition, ENTRY_PREFIX, OWNER_KEY, type PositionRecord } from '../../../src/ledger/ledger-records.ts';
 import { learnSchema, LedgerFormatError, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
 import { OPERATIONS, type SubjectIds } from '../../../src/ledger/operations.ts';
@@ -82,25 +83,34 @@ export async function readEntry(settings: CliSettings, key: string): Promise<Ent
   return entry;
 }
 
+/** The ledger's knowledge of keys. */
+export interface KnownKeys {
+  /** The present entry of each key. Null: forgotten. Missing: the ledger has nothing of the key. */
+  readonly entries: ReadonlyMap<string, Entry | null>;
+  /** Every lane knows all keys with a result from this time on. */
+  readonly fromMs: number;
+}
+
 /**
- * The present entries of many keys, by key; all lanes are read. Null: forgotten. A key that the ledger does not have is
- * missing.
- * @throws CliFailure if an open transaction hides later ones
+ * Reads all lanes.
+ * @throws CliFailure if an open transaction hides later records, or for a record of another release
  */
-export async function readEntries(
-  settings: CliSettings,
-  keys: ReadonlySet<string>,
-): Promise<Map<string, Entry | null>> {
+export async function readKeys(settings: CliSettings, keys: ReadonlySet<string>): Promise<KnownKeys> {
   const entries = new Map<string, Entry | null>();
+  const retentions = new Map<number, KeyRetention | null>();
   const hidden = await readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
     onRecord: (record) => {
       const key = entryKeyOf(record);
       if (key !== null && keys.has(key)) entries.set(key, entryIn(record));
+      if (record.key?.toString() === RETENTION_KEY)
+        retentions.set(record.partition, decodedBy(decodeRetention, record));
     },
   });
   requireNothingHidden(hidden);
-  return entries;
+  const nowMs = Date.now();
+  const lanes = [...retentions.values()];
+  return { entries, fromMs: Math.max(...(lanes.length === 0 ? [null] : lanes).map((one) => keysKnownFromMs(one, nowMs))) };
 }
 
 /** This many entries share one cause, and no one looks at them one by one. */

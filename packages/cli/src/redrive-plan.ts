@@ -4,12 +4,12 @@
  */
 import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
 import { CARRIED_LENGTH_MAX, type Entry } from '../../../src/ledger/entry.ts';
-import type { Config } from 'payment-processor-contract/config';
 import { keyProblem, readKey } from 'payment-processor-contract/keys';
 import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
 import type { CliSettings } from './context.ts';
 import { CliFailure, unsent } from './exit-codes.ts';
-import { readEntries } from './ledger.ts';
+import { isoOf } from './event-output.ts';
+import { readKeys, type KnownKeys } from './ledger.ts';
 import { letterName, otherLetterText, type RedriveNote } from './redrive-notes.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { wholeLetter } from './read-letter.ts';
@@ -162,7 +162,7 @@ export interface TargetedLetter {
 
 /** @returns in the order of the letters */
 export async function planRedrives(
-  settings: CliSettings & Pick<Config, 'LEDGER_RETENTION'>,
+  settings: CliSettings,
   letters: readonly RawRecord[],
   options: PlanOptions,
 ): Promise<PlannedRedrive[]> {
@@ -171,8 +171,7 @@ export async function planRedrives(
     letterTargets.push(await orRefusal(letter, () => targeted(settings, letter, options)));
   }
   const keys = letterTargets.flatMap((one) => ('target' in one ? [one.target.key, one.ownKey ?? one.target.key] : []));
-  const entries = keys.length === 0 ? new Map<string, Entry | null>() : await readEntries(settings, new Set(keys));
-  const ledger = { entries, remembersMs: settings.LEDGER_RETENTION };
+  const ledger = await readKeys(settings, new Set(keys));
   const taken = new Map<string, string>();
   const planned: PlannedRedrive[] = [];
   for (const one of letterTargets) {
@@ -190,18 +189,10 @@ async function targeted(settings: CliSettings, deadLetter: RawRecord, options: P
   return { letter, target, ownKey };
 }
 
-/** The ledger's knowledge of keys. */
-interface KeyMemory {
-  /** As `readEntries` has them. */
-  readonly entries: ReadonlyMap<string, Entry | null>;
-  /** How long the ledger remembers a key after its result. */
-  readonly remembersMs: number;
-}
-
 /** @param taken keys of earlier letters' targets, with the letters' names */
 export function readyOf(
   { letter, ownKey, target }: TargetedLetter,
-  ledger: KeyMemory,
+  ledger: KnownKeys,
   taken: Map<string, string>,
   { isBulk, notes: redrives }: PlanOptions,
 ): ReadyRedrive {
@@ -234,17 +225,17 @@ export function readyOf(
 
 /**
  * Why the letter's own command may have been paid; null: it certainly was not. Only a command without an answer, or never
- * read (INVALID, FAILED), was certainly not paid. The ledger records that it forgot a key, but only for LEDGER_RETENTION: an
- * older letter's command may have left no trace.
+ * read (INVALID, FAILED), was certainly not paid. The ledger's note that it forgot a key is itself deleted later, so the command
+ * of an old letter may have left no trace.
  */
-function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, remembersMs }: KeyMemory): string | null {
+function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, fromMs }: KnownKeys): string | null {
   const own = entries.get(ownKey);
   const look = lookText(ownKey);
   if (own === undefined) {
-    const isRemembered = Date.now() - letter.timestampMs < remembersMs || keyProblem(ownKey) !== null;
+    const isRemembered = letter.timestampMs >= fromMs || keyProblem(ownKey) !== null;
     return isRemembered
       ? null
-      : `the dead letter is older than LEDGER_RETENTION, so that the command of its own key ${ownKey} may be forgotten: ${look}`;
+      : `the ledger knows all keys only from ${isoOf(fromMs)} on, and the dead letter is older, so that the command of its own key ${ownKey} may be forgotten: ${look}`;
   }
   if (own === null) return forgottenText('its own key', ownKey);
   const state = stateOf(own);

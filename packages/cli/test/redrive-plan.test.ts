@@ -6,7 +6,6 @@ import type { RedriveNote } from '../src/redrive-notes.ts';
 import { readyOf } from '../src/redrive-plan.ts';
 
 const DAY_MS = 24 * 3_600_000;
-const REMEMBERS_MS = 7 * DAY_MS;
 
 function plan(
   own: Entry | null | undefined,
@@ -33,13 +32,13 @@ function plan(
   if (own !== undefined) entries.set(ownKey, own);
   const target = { topic: 'commands', key, commandType: 'transfer-in' as const };
   const options = { key: null, keySuffix: null, headers: new Map(), notes: new Map([['2/9', redriven]]), isBulk };
-  return readyOf({ letter, ownKey, target }, { entries, remembersMs: REMEMBERS_MS }, new Map(), options).notes;
+  return readyOf({ letter, ownKey, target }, { entries, fromMs: Date.now() - 7 * DAY_MS }, new Map(), options).notes;
 }
 
 describe('a letter whose own key may have been paid', () => {
   test.each([
     ['and forgotten since', null, 1, 'the ledger has forgotten the command of its own key order-1'],
-    ['longer ago than the ledger can tell', undefined, 8, 'the dead letter is older than LEDGER_RETENTION'],
+    ['longer ago than the ledger can tell', undefined, 8, 'the ledger knows all keys only from'],
     ['or is being paid', entryAt('transfer-in'), 1, 'the command of its own key order-1 is not finished'],
   ])('%s is left out of many, and goes by its place under another key with a word of it', (_, own, days, words) => {
     for (const key of ['order-1', 'order-1-again']) expect(() => plan(own, { days, key })).toThrow(words);

@@ -2,7 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
-import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
 import { planRedrives } from '../redrive-plan.ts';
 import { plannedLine, tallyOf, worstOf, type ReportLine } from '../redrive-report.ts';
 import { runRedrives, type RunOptions } from '../redrive-run.ts';
@@ -36,8 +36,6 @@ interface RedriveFlags {
   againMayPayTwice: boolean;
   yes: boolean;
 }
-
-type RedriveSettings = Parameters<typeof planRedrives>[0];
 
 export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
   deadLetters
@@ -75,7 +73,7 @@ Without a terminal and without --yes it sends nothing and exits with 8. The dead
 redrove it and under which key. A second redrive is refused with 7, unless --again-may-pay-twice is given.
 Exits with 0 when all were published (with --await: and ACCEPTED), 4 when one ended otherwise, 5 when no result came in
 time or one may have been published anyway, 7 when one was left out.
-Settings: KAFKA_BROKERS, TOPIC_PREFIX, LEDGER_RETENTION; with --await SCHEMA_REGISTRY_URL as well.
+Settings: KAFKA_BROKERS, TOPIC_PREFIX; with --await SCHEMA_REGISTRY_URL as well.
 
 Examples:
   $ npm run cli -- dead-letters redrive 2/15
@@ -88,7 +86,7 @@ Examples:
         throw unsent('usage', 'give the place of one dead letter, or --reason');
       if (flags.keySuffix === '') throw unsent('usage', '--key-suffix must not be empty');
       const operator = operatorName(flags.operator);
-      const settings = requireSettings([...CLI_SETTING_NAMES, 'LEDGER_RETENTION']);
+      const settings = requireSettings(CLI_SETTING_NAMES);
       const awaiting = flags.await
         ? { settings: requireSettings(CLIENT_SETTING_NAMES), timeoutMs: flags.awaitFor }
         : null;
@@ -110,7 +108,7 @@ Examples:
 }
 
 async function redriveOne(
-  settings: RedriveSettings,
+  settings: CliSettings,
   place: string,
   flags: RedriveFlags,
   options: RunOptions,
@@ -152,7 +150,7 @@ async function redriveOne(
 }
 
 async function redriveMany(
-  settings: RedriveSettings,
+  settings: CliSettings,
   flags: RedriveFlags,
   options: RunOptions,
   output: Output,
