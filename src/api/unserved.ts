@@ -21,6 +21,7 @@ export class UnservedWatch {
   }
 
   checkSucceeded(): void {
+    // Once a change was refused, a check proves nothing: only the answer to another change does.
     if (this.#unserved?.isOfChanges !== true) this.#unserved = null;
   }
 

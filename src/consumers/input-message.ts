@@ -42,7 +42,7 @@ const WHOLE_HEADERS_MAX = 2_010;
 /** We cut the value of a larger message to its beginning, and its key too if that is longer than this. */
 const KEY_BYTES_MAX = 64 * 1024;
 const BEGINNING_BYTES = 1024;
-/** Headers kept from a larger message, unless they are long: answers repeat them. */
+/** Headers kept from a larger message, unless they are long: its result repeats them. */
 const ANSWER_HEADERS = ['ce_id', 'traceparent', 'tracestate', 'correlation-id'];
 /** Bytes in a larger buffer are copied, so that they do not keep all of it in memory. */
 const SHARED_BYTES_MAX = 1024 * 1024;
@@ -77,7 +77,7 @@ export function inputMessage(message: ClientMessage): InputMessage {
   };
 }
 
-/** The headers that answers repeat, unless they are long or there are several of one name. */
+/** The headers that results repeat, unless they are long or there are several of one name. */
 export function answerHeaders(headers: MessageHeaders | IHeaders): MessageHeaders {
   const pairs = ANSWER_HEADERS.filter((name) => Object.hasOwn(headers, name)).map((name) => [name, headers[name]]);
   return Object.fromEntries(

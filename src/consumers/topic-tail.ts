@@ -53,7 +53,7 @@ export interface TailOptions {
 /** Timestamp type in Kafka's protocol. */
 const LOG_APPEND_TIME = 1;
 const FETCH_WAIT_MS = 250;
-/** Longest wait of a fetch while nothing is paused. It may be longer, because no resume has to wait for the next fetch. */
+/** Longest wait of a fetch while nothing is paused. Longer than FETCH_WAIT_MS, because no resume has to wait for the next fetch. */
 const UNPAUSED_FETCH_WAIT_MS = 1_000;
 const FETCH_BYTES_MAX = 1024 * 1024;
 /** Few are enough: the group has no other member. */
@@ -162,13 +162,13 @@ export class TopicTail {
   }
 
   /** A client that is starting or restarting rejects these calls. Its next join does what they asked for. */
-  #whileRunning(order: (consumer: Consumer) => void): void {
+  #whileRunning(action: (consumer: Consumer) => void): void {
     if (this.#consumer === null) return;
     try {
-      order(this.#consumer);
+      action(this.#consumer);
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
-      this.#options.log({ level: 'debug', message: 'order-put-off', fields: { problem } });
+      this.#options.log({ level: 'debug', message: 'pause-or-resume-deferred', fields: { problem } });
     }
   }
 

@@ -5,7 +5,8 @@
  *   turn      one message at a time over all inputs, because there is only one mark. The transaction that begins the turn writes
  *             only the mark
  *   marked    the mark is committed, with how often this message was marked in a row; the lane may read the message
- *   over      the message is committed, or it must wait for another reason and the mark is cleared. The next message has its turn
+ *   over      the message is committed; or it must wait, through no fault of its own, and the mark is cleared. The next message has
+ *             its turn
  *
  * Owned by an open lane. A message that was marked too often is set aside unread.
  */

@@ -1,14 +1,14 @@
 /**
  * Which leader epochs a lane has read, by input topic. Kafka gives each leader of a partition an epoch, and each record that of its
- * leader. A topic that lost records to a new leader, or to an older copy, has another epoch where they were, even once it has
- * grown beyond them again.
+ * leader. If a topic lost records (the new leader did not have them, or an older copy was restored), their offsets now
+ * belong to another epoch, even once the topic has grown beyond them again.
  *
  *   read    an epoch is read further, or another one follows it
  *   held    the broker still has all that was read of the first epoch: its successor becomes the first
  */
 import type { EpochSpan } from '../ledger/ledger-records.ts';
 
-/** As kafkajs says it of a record that has no leader epoch. */
+/** What kafkajs reports for a record without a leader epoch. */
 const NO_EPOCH = -1;
 
 export class EpochTrails {

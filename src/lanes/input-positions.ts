@@ -1,8 +1,8 @@
 /**
  * Where the inputs of a lane continue when a process acquires it.
  *
- * If the broker no longer has a position (forced-jumps.ts), messages were lost. If the group has offsets but the ledger has no
- * position, the ledger was lost. Either way the lane stops and says so, instead of leaving a gap.
+ * If an input no longer continues at its position (forced-jumps.ts), messages were lost. If the group has offsets but the ledger has
+ * no position, the ledger was lost. Either way the lane stops and says so, instead of leaving a gap.
  */
 import { sleep } from '../consumers/signal.ts';
 import type { TopicStart } from '../consumers/topic-offsets.ts';
@@ -93,7 +93,7 @@ async function jumpOf(
   const jumps = [...starts].map(async ([topic, start]) => {
     const offset = recorded?.next[topic];
     if (offset === undefined) return null;
-    // Those after the first are compared while the lane is open.
+    // Only the first leader epoch. Later ones are compared while the lane is open.
     const span = recorded?.epochs[topic]?.[0];
     const place = { topic, lane, boundId: recorded?.topicIds[topic], span, offsetBefore: offset, offsetAfter: offset };
     const epochEnd = span === undefined ? null : await offsets.epochEnd(topic, lane, span.epoch);

@@ -112,7 +112,7 @@ export class Inputs {
   /**
    * Where each input continues: at the ledger's position, or at the beginning if it was never read. Retries transient faults of
    * the brokers.
-   * @param starts read before the lane was taken, so that the ledger that we read since has everything behind these offsets
+   * @param starts read before the lane was taken: the ledger, which we have read since, must be at least this far
    * @param isWanted whether we still want the lane
    * @throws LaneStoppedError when messages or the ledger were lost
    */
@@ -210,7 +210,7 @@ export class Inputs {
   admit(handlers: InputHandlers, transaction: LaneTransaction, untilMs: number): Map<string, AdmissionCause> {
     const causes = new Map<string, AdmissionCause>();
     // Until the ids are bound, a recreated topic would look like the one that we read.
-    if (!this.#isBound || this.#isAheadForLong()) transaction.commitAnyway();
+    if (!this.#isBound || this.#hasBeenAheadTooLong()) transaction.commitAnyway();
     transaction.beginPhase(untilMs);
     this.#take(transaction, this.#holds, handlers.holds);
     this.#take(transaction, this.#decisions, handlers.decisions);
@@ -294,7 +294,7 @@ export class Inputs {
     if (this.#observations.inbox.head() === undefined) this.#observationsWait.end();
   }
 
-  #isAheadForLong(): boolean {
+  #hasBeenAheadTooLong(): boolean {
     const isAhead = this.#all().some(
       ({ inbox, topic }) => (inbox.position() ?? 0n) > (this.#positions.get(topic) ?? 0n),
     );

@@ -47,7 +47,7 @@ export class LaneClock {
     return Math.max(0, this.#brokersMs() - this.#parts.clock.nowMs());
   }
 
-  /** A call that begins now is not sent earlier, by our wall clock or the brokers'. */
+  /** A call that begins now is sent at this instant or later, by our wall clock and by the brokers'. */
   notBeforeMs(): number {
     return Math.min(this.#parts.clock.nowMs(), this.#brokersMs());
   }
@@ -57,7 +57,7 @@ export class LaneClock {
     const { clock, index, lane } = this.#parts;
     const writtenMs = index.checkpoint(lane).timestampMs;
     this.#brokersAheadMs = Math.max(this.#brokersAheadMs, writtenMs - clock.monotonicMs());
-    // The monotonic clock has fractions of a millisecond; Kafka refuses them in a time.
+    // The monotonic clock has fractions of a millisecond; Kafka refuses them in a timestamp.
     return Math.floor(clock.monotonicMs() + this.#brokersAheadMs);
   }
 

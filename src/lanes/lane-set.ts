@@ -187,7 +187,7 @@ export class LaneSet {
       positions: () => (this.#assigned ?? []).flatMap((lane) => this.#laneOf(lane).committedOffsets()),
       commit: (offsets) => this.#member.commitOffsets(offsets),
     });
-    // The index would no longer describe the ledger that lanes commit to.
+    // Fatal, because the index no longer describes the ledger that the lanes commit to.
     const ledgerJumped = (reason: string): void =>
       onFatal(new Error(`the ledger cannot be read any further: ${reason}`));
     this.#watch = new InputWatch({

@@ -13,7 +13,7 @@ import type { InputWatch } from './input-watch.ts';
 import { kafkaStep, type StartStep, type StartSteps } from './start-steps.ts';
 import { warmedUp } from './warm-up.ts';
 
-/** The ledger's keys are in the lanes of another LANES. With ours, lanes would not know them, and would pay again. */
+/** The ledger was written with another LANES. With ours, a key may belong to a lane that does not know it, and would pay again. */
 export class LaneCountError extends Error {}
 
 export interface LaneStartParts {
@@ -81,7 +81,7 @@ export class LaneStart {
     await warmedUp({
       tries: [this.#openLoop(), ...askInputs()],
       isRead: () => ledger.isRead(),
-      // New lanes may be partitions that were added: only the other lanes' records tell, so none opens before they are read.
+      // New lanes may be added partitions. Only the other lanes' records can show that, so no lane opens before they are read.
       isServedByOthers: async () => ledger.hasNewLanes() || (await isServedByOthers()),
       onUnanswered: (error) => steps.failed(error),
       isOver,

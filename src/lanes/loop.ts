@@ -124,7 +124,7 @@ export class Loop {
 
   /**
    * Commits this once, in the next transaction that has room.
-   * @returns the offsets of its records; in the lane's partitions the transaction has nothing else of this process
+   * @returns the offsets of its records; the transaction writes nothing else to the lane's partition of the ledger
    * @throws TransactionFailedError, LostWithOthersError when the commit is not certain; the loop is broken then
    */
   commit(commit: LaneCommit): Promise<Committed> {

@@ -69,7 +69,7 @@ export class OpenLane implements LaneFiller {
   #commit = 0;
   /** Filled until it is committed; null: there is nothing to commit. */
   #transaction: LaneTransaction | null = null;
-  /** Largest lead of the wall clock over the monotonic one during `#transaction`: setting it back must not make entries due late. */
+  /** Largest lead of the wall clock over the monotonic one during `#transaction`: due entries stay on time if it is set back. */
   #aheadMs = -Infinity;
   /** Offsets of all inputs after `#transaction`. */
   #nextPositions: ReadonlyMap<string, bigint> = new Map();
@@ -305,6 +305,10 @@ export class OpenLane implements LaneFiller {
     this.#resting.triedAllDue();
   }
 
+  /**
+   * True if this ownership has committed nothing, though it is ending in order or has lasted. It then commits its position: several
+   * owners in a row that commit nothing look as if a message made them fail.
+   */
   #isBarren(monotonicMs: number): boolean {
     return this.#commit === 0 && (this.#stage === 'draining' || monotonicMs - this.#beganMonotonicMs > STEADY_MS);
   }

@@ -33,7 +33,10 @@ const RELEASE_MARGIN_MS = 2_000;
 const STEP_MS = 10;
 /** Longest restore, even after a lost store: we read about ten thousand keys a second. */
 const RESTORE_DEADLINE_MS = 600_000;
-/** Then we check whether compaction removed our OWNER record. Longer than end offsets are cached: the check needs newer ones. */
+/**
+ * After this long we check whether compaction removed our OWNER record. End offsets are cached for less time: the check needs
+ * newer ones.
+ */
 const SUPERSEDED_AFTER_MS = 1_000;
 /** Timeout of a question to the brokers. Without it the client would try a dead coordinator for half a minute. */
 const ASK_TIMEOUT_MS = 2_000;
@@ -220,8 +223,8 @@ function fencedCallUntilMs(
   { clock, index, lane, processId, sessionTimeoutMs }: LaneParts,
   voidClaims: readonly Claim[],
 ): number {
-  const isFencedUnaware = voidClaims.some((claim) => !claim.isFenced && claim.processId !== processId);
-  return isFencedUnaware ? clock.nowMs() + sessionTimeoutMs : (index.owner(lane)?.fencedCallUntilMs ?? 0);
+  const mayNotKnowItIsFenced = voidClaims.some((claim) => !claim.isFenced && claim.processId !== processId);
+  return mayNotKnowItIsFenced ? clock.nowMs() + sessionTimeoutMs : (index.owner(lane)?.fencedCallUntilMs ?? 0);
 }
 
 function isReleased({ index, lane }: LaneParts, owner: OwnerRecord): boolean {

@@ -9,7 +9,7 @@ export interface LaneReports {
   replayed(lane: number): void;
   deadLettered(lane: number, letter: DeadLetter): void;
   moved(lane: number): void;
-  /** A two-step quote ran out before its execution was sent. */
+  /** A two-step quote expired before its execution was sent. */
   quoteRanOut(lane: number, quote: QuoteRunOut): void;
   statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
   /** An operator's decision, published at this offset of its topic, was carried out, or refused. */

@@ -1,6 +1,6 @@
 /**
- * Classifies why a lane was lost, counts its recent losses, and decides whether a message is to blame. It outlives the lane's
- * openings in this process. No clock, no I/O. Owned by the lane.
+ * Classifies why a lane was lost, counts its recent losses, and decides whether a message is to blame. It lives as long
+ * as the process, however often the lane is lost and retaken. No clock, no I/O. Owned by the lane.
  */
 import type { Suspect } from '../ledger/ledger-records.ts';
 import { TransactionFailedError } from '../producers/transactional-producer.ts';

@@ -1,4 +1,4 @@
-/** Which transaction a command acts on: according to its result, or to a call without one yet. Pure. */
+/** Which transaction a command acts on: according to its result, or to a call that has no answer yet. Pure. */
 import type { Decision } from './decision.ts';
 import type { Entry, UnphasedEntry } from './entry.ts';
 import { keptFields } from './kept-fields.ts';

@@ -46,7 +46,7 @@ export function requoted(
 export interface QuoteRunOut {
   /** Whether it had expired on arrival, or nearly; or expired while it waited for its execution. */
   readonly cause: 'on-arrival' | 'waiting';
-  /** False: the command ended with it. */
+  /** True: the command gets another quote. False: it ended when this one expired. */
   readonly isMadeAnew: boolean;
 }
 

@@ -42,8 +42,8 @@ export const HOLD_MUTATIONS: readonly Mutation[] = [
   {
     name: 'an owner does not say until when one that was fenced may call',
     file: 'lanes/ownership.ts',
-    find: 'return isFencedUnaware ? clock.nowMs() + sessionTimeoutMs',
-    replace: 'return isFencedUnaware ? 0',
+    find: 'return mayNotKnowItIsFenced ? clock.nowMs() + sessionTimeoutMs',
+    replace: 'return mayNotKnowItIsFenced ? 0',
     isToldDirectly: true,
   },
   {

@@ -80,7 +80,7 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an idle lane does not tell the ledger what it has stepped over',
-    find: '!this.#isBound || this.#isAheadForLong()',
+    find: '!this.#isBound || this.#hasBeenAheadTooLong()',
     replace: '!this.#isBound',
     isToldDirectly: true,
   },
