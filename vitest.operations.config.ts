@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests that need a browser, helm or promtool; the image alone needs Kafka and a registry, too. */
+/** Tests of what is shipped: chart, alerts, image, page, packed client. Some need a browser, helm or promtool, others Kafka. */
 export default defineConfig({
   test: {
     include: ['test/operations/**/*.test.ts'],

@@ -9,7 +9,7 @@ import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings
 import { readSomeSettings } from 'payment-processor-contract/config';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { rightInWords, rightsOf, type Right, type Role } from 'payment-processor-contract/rights';
-import { runCliProcess, startCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
+import { runCli, startCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { LANES, Stack } from '../support/stack.ts';
 import { AskedRights } from './asked-rights.ts';
@@ -37,7 +37,7 @@ beforeAll(async () => {
     sandbox: { honourKeys: [] },
     settings: { API_IDEMPOTENT_OPERATIONS: '', POLL_INTERVAL_MS: '500' },
   });
-  expect(await runCliProcess({ ...stack.environment }, 'topics', 'create', '--json-copies')).toMatchObject({ code: 0 });
+  expect(await runCli({ ...stack.environment }, 'topics', 'create', '--json-copies')).toMatchObject({ code: 0 });
   await secured.grant(rightsOfRoles('processor'), secured.certified);
   await stack.startProcessor(secured.environment('mtls'));
 });
@@ -62,7 +62,7 @@ function environment(): Record<string, string> {
 }
 
 async function succeeds(...args: string[]): Promise<CliRun> {
-  const run = await runCliProcess(environment(), ...args);
+  const run = await runCli(environment(), ...args);
   expect({ args, code: run.code, stderr: run.stderr }).toMatchObject({ args, code: 0 });
   return run;
 }
@@ -123,7 +123,7 @@ test('an operator, with every command of the runbooks', async () => {
   await succeeds('dead-letters', 'list');
   await succeeds('dead-letters', 'show', `${letter?.partition ?? ''}/${letter?.offset ?? ''}`);
   const redrive = ['dead-letters', 'redrive', '--reason', 'UNREADABLE', '--key-suffix=-again', '--yes'];
-  const redriven = await runCliProcess(environment(), '--output', 'json', ...redrive);
+  const redriven = await runCli(environment(), '--output', 'json', ...redrive);
   const published = redriven.documents.filter(({ status }) => status === 'published').map(({ key }) => key);
   expect({ stderr: redriven.stderr, published }).toMatchObject({
     published: expect.arrayContaining(COMMAND_TYPES.map((type) => `buried-${type}-again`)) as string[],
@@ -133,7 +133,7 @@ test('an operator, with every command of the runbooks', async () => {
   expect((await succeeds('holds')).stdout).toContain('incident 31');
   await succeeds('release');
   await succeeds('doctor', '--rights', '--role', 'operator');
-  expect((await runCliProcess(environment(), 'doctor')).stdout).not.toMatch(/^problem +(kafka|topics|group|lag) /m);
+  expect((await runCli(environment(), 'doctor')).stdout).not.toMatch(/^problem +(kafka|topics|group|lag) /m);
   await eachIsNeeded(rightsOfRoles('operator'));
 });
 
@@ -177,8 +177,8 @@ test('one who sets up', async () => {
   const rights = rightsOf('set-up', { TOPIC_PREFIX, KAFKA_GROUP_ID: 'none', SANDBOX_COMMANDS: true });
   await having(rights);
   const settings = { ...secured.environment('scram'), TOPIC_PREFIX, LANES: '1' };
-  const made = await runCliProcess(settings, 'topics', 'create');
+  const made = await runCli(settings, 'topics', 'create');
   expect(made).toMatchObject({ code: 0, stderr: /^the topic of simulate-uma-receive is read only .*\n$/ });
-  expect(await runCliProcess(settings, 'topics', 'check')).toMatchObject({ code: 0 });
+  expect(await runCli(settings, 'topics', 'check')).toMatchObject({ code: 0 });
   await eachIsNeeded(rights);
 });

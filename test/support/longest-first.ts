@@ -5,13 +5,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONGEST: readonly string[] = [
   'test/promises/i6-fuzz',
   'test/promises/i5-brokers',
-  'packages/client/test/package',
   'packages/cli/test/doctor',
   'packages/cli/test/dead-letters',
   'test/access/registry',
   'test/access/door',
   'test/promises/i5-start',
-  'test/lanes/handing-over',
   'test/ops/tracing',
   'test/access/whole-roles',
   'packages/client/test/subscription-holds',
@@ -24,7 +22,6 @@ const LONGEST: readonly string[] = [
   'packages/cli/test/hold',
   'test/promises/i1-forced-jumps',
   'test/access/password-change',
-  'packages/local-kafka/test/engine',
 ];
 
 export class LongestFirst extends BaseSequencer {

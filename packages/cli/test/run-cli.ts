@@ -56,11 +56,6 @@ export function startCli(environment: Record<string, string>, ...args: string[])
   };
 }
 
-/** As a process of its own, to its end. */
-export function runCliProcess(environment: Record<string, string>, ...args: string[]): Promise<CliRun> {
-  return startCli(environment, ...args).ended;
-}
-
 const HOST = fileURLToPath(new URL('cli-host.ts', import.meta.url));
 /** Without a run now. They end with this process, for the channel to it closes. */
 const idleHosts: ChildProcess[] = [];
@@ -68,7 +63,7 @@ const idleHosts: ChildProcess[] = [];
 /** What it says and its exit code, where the process itself is not in question. */
 export function runCli(environment: Record<string, string>, ...args: string[]): Promise<CliRun> {
   // Node reads these as it starts.
-  if (Object.keys(environment).some((name) => name.startsWith('NODE_'))) return runCliProcess(environment, ...args);
+  if (Object.keys(environment).some((name) => name.startsWith('NODE_'))) return startCli(environment, ...args).ended;
   const host = idleHosts.pop() ?? fork(HOST, { env: childEnvironment(), stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
   host.ref();
   host.channel?.ref();

@@ -2,9 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PAGES, placeOf, snippetsOf } from '../../../test/docs/snippets.ts';
-import { useStack } from '../../../test/support/test-stack.ts';
-import { InstalledClient, REQUEST, REQUEST_OUTPUT } from './installed-client.ts';
+import { PAGES, placeOf, snippetsOf } from '../docs/snippets.ts';
+import { useStack } from '../support/test-stack.ts';
+import { InstalledClient, REQUEST, REQUEST_OUTPUT } from '../../packages/client/test/installed-client.ts';
 
 const COMPILER_OPTIONS = {
   strict: true,

@@ -1,9 +1,9 @@
 /** Processes that come and go take their lanes over from each other without a pause in between. */
 import { afterAll, beforeAll, afterEach, expect, inject, test } from 'vitest';
-import { writeLedger } from '../../proofs/bench/take-over-ledger.ts';
-import { LANES, Stack } from '../support/stack.ts';
-import { eventually } from '../support/watch.ts';
-import { transferInOf } from '../support/commands.ts';
+import { writeLedger } from '../bench/take-over-ledger.ts';
+import { LANES, Stack } from '../../test/support/stack.ts';
+import { eventually } from '../../test/support/watch.ts';
+import { transferInOf } from '../../test/support/commands.ts';
 
 /** Longer than the test: nobody is counted out, and whatever is handed over was handed over in order. */
 const SLOW = { KAFKA_SESSION_TIMEOUT_MS: '30000', KAFKA_HEARTBEAT_INTERVAL_MS: '1000' };

@@ -1,16 +1,17 @@
+/** An engine of one broker, as tests and the demo have it: what it offers, and how it ends. */
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { installed } from '../src/cache.ts';
-import { archiveOf } from '../src/jvm.ts';
-import { kafkaPin, registryPin } from '../src/pins.ts';
-import { freePort } from '../src/ports.ts';
-import { startEngine, type Engine } from '../src/start.ts';
-import { gone, isAlive, logContains, nextJsonLine, runScript } from './processes.ts';
-import { clientOf, highOffset, makeTopic, publish } from './topics.ts';
+import { installed } from 'payment-processor-local-kafka/cache';
+import { archiveOf } from 'payment-processor-local-kafka/jvm';
+import { kafkaPin, registryPin } from 'payment-processor-local-kafka/pins';
+import { freePort } from 'payment-processor-local-kafka/ports';
+import { startEngine, type Engine } from 'payment-processor-local-kafka/start';
+import { gone, isAlive, logContains, nextJsonLine, runScript } from '../../packages/local-kafka/test/processes.ts';
+import { clientOf, highOffset, makeTopic, publish } from '../../packages/local-kafka/test/topics.ts';
 
 /** Longest until a broker that is back leads its partitions. */
 const LEADER_MS_MAX = 15_000;
