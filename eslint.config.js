@@ -24,7 +24,7 @@ export default defineConfig(
       'src/ledger/**',
       'src/status/*.ts',
       'src/producers/{result,status}-events.ts',
-      'src/lanes/{admission,answers,careful-reading,decisions,due-turns,fill-turn,holds,memory}.ts',
+      'src/lanes/{admission,answers,careful-reading,decisions,due-turns,holds,memory}.ts',
       'src/lanes/{observations,outcomes,taking,timers,transaction}.ts',
     ],
     rules: {

@@ -48,20 +48,14 @@ export function changeRequestParts(request: ChangeRequest): RequestParts {
     }
     case 'execute-quote':
       return { method: 'POST', path: `/quotes/${pathSegment(request.fields.quoteId)}/execute`, body: null };
-    case 'transfer-in': {
-      const { source, destination, amount } = request.fields;
-      return post('/transfer-in', {
-        source: { accountId: source.accountId },
-        destination: { accountId: destination.accountId },
-        amount,
-      });
-    }
+    case 'transfer-in':
+      return post('/transfer-in', request.fields);
     case 'reject-transaction': {
-      const { transactionId, reason } = request.fields;
-      return post(`/transactions/${pathSegment(transactionId)}/reject`, { reason });
+      const { transactionId, ...rest } = request.fields;
+      return post(`/transactions/${pathSegment(transactionId)}/reject`, rest);
     }
     case 'simulate-uma-receive':
-      return post('/sandbox/uma/receive', { ...request.fields });
+      return post('/sandbox/uma/receive', request.fields);
   }
 }
 

@@ -112,8 +112,11 @@ export function restingSinceMs(state: TransactionState): number | null {
   return isOpen || state.unclearSinceMs !== null ? null : Math.max(state.seenEndedMs, state.quoteSeenEndedMs);
 }
 
-/** A timestamp of the service in milliseconds since 1970; null if it is missing or not understood. */
+/** Far later a date plus a margin is no date, and would end each session of the poller. */
+const INSTANT_MS_MAX = Date.parse('9999-12-31T23:59:59.999Z');
+
+/** A timestamp of the service in milliseconds since 1970; null if it is missing, not understood, or after the year 9999. */
 export function instantOf(text: string | null): number | null {
   const ms = text === null ? NaN : Date.parse(text);
-  return Number.isNaN(ms) ? null : ms;
+  return Number.isNaN(ms) || ms > INSTANT_MS_MAX ? null : ms;
 }

@@ -191,7 +191,7 @@ describe('the poller', () => {
       new Set(expected.map(({ id }) => id)),
     );
     expect(world.transactionEvents.length).toBe(expected.length);
-    expect(world.record()?.catchUp).toBeNull();
+    expect(world.record()?.unlisted).toEqual([{ fromMs: 0, toMs: startMs - 1 }]);
   });
 
   test('announces nothing that existed before its first start, and keeps that start', async () => {

@@ -140,7 +140,7 @@ describe("a transaction's state", () => {
 
 test("the poller's record is read as it was written, or is a clear error", () => {
   const times = { startMs: 1, discoveredToMs: 2, sweptAtMs: null, forgottenAfterMs: 5, forgottenToMs: 6 };
-  const record = { ...times, catchUp: { fromMs: 3, toMs: 4 }, sweep: null };
+  const record = { ...times, unlisted: [{ fromMs: 3, toMs: 4 }], sweep: null };
   expect(decodePollRecord(encodePollRecord(record))).toEqual(record);
   expect(() => decodePollRecord(encodeTransactionState(unseenState('a')))).toThrow(LedgerFormatError);
 });

@@ -3,14 +3,15 @@
  *
  *   discovery   at every interval, from shortly before the newest known transaction: new ones, and young open ones
  *   revisit     windows around watched transactions that are due
- *   catch-up    transactions created while nobody polled
+ *   catch-up    transactions of times that were never listed
  *   reversals   transactions that went from one terminal status to another; filtered by status, because few do
  *   sweep       slowly, everything that is still watched: changes that the other kinds miss
  *
  * One page at a time, each kind by its weight. What one kind does not use of its share goes to the others.
  */
 import { CLOCKS_MS, PollDiscovery } from './discovery.ts';
-import { unionOf, type PollRecord, type TimeRange } from './record.ts';
+import { CatchUp } from './catch-up.ts';
+import type { PollRecord, TimeRange } from './record.ts';
 import { PAGE_LIMIT, PollScan } from './scan.ts';
 import { PollWalk } from './walk.ts';
 import type { Cluster } from './turns.ts';
@@ -63,7 +64,7 @@ export class PollAgenda {
   readonly #options: AgendaOptions;
   readonly #kept: Pick<PollRecord, 'startMs' | 'forgottenAfterMs' | 'forgottenToMs'>;
   readonly #discovery: PollDiscovery;
-  #catchUp: PollWalk | null;
+  readonly #catchUp: CatchUp;
   #revisits: Cluster[] = [];
   #revisit: { cluster: Cluster; scan: PollScan; beganMs: number } | null = null;
   #planMs: number;
@@ -85,12 +86,11 @@ export class PollAgenda {
     const isGap = nowMs - record.discoveredToMs > GAP_MS;
     // After a quiet time, those listed before have no state any more: an overlap would announce them again.
     const mayOverlap = record.discoveredToMs >= options.forgottenToMs;
-    const gap = { fromMs: record.discoveredToMs + (mayOverlap ? -CLOCKS_MS : 1), toMs: nowMs };
-    const catchUp = isGap ? unionOf(record.catchUp, gap) : record.catchUp;
+    this.#catchUp = new CatchUp(record.unlisted, startMs);
+    if (isGap) this.#catchUp.add({ fromMs: record.discoveredToMs + (mayOverlap ? -CLOCKS_MS : 1), toMs: nowMs });
     // A recorded time in the future comes from a clock that was ahead.
     const discoveredToMs = isGap ? nowMs - CLOCKS_MS : Math.min(record.discoveredToMs, nowMs);
     this.#discovery = new PollDiscovery(options, discoveredToMs, nowMs);
-    this.#catchUp = catchUp === null ? null : catchUpWalk(catchUp);
     this.#sweptAtMs = record.sweptAtMs;
     this.#sweep = record.sweep === null ? null : sweepWalk(record.sweep);
     this.#sweepDueMs = Math.min(record.sweptAtMs ?? nowMs, nowMs) + options.intervalMs * SWEEP_INTERVALS;
@@ -134,8 +134,7 @@ export class PollAgenda {
         this.#revisit = null;
         break;
       case 'catch-up':
-        this.#catchUp?.advance();
-        if (this.#catchUp?.left() === null) this.#catchUp = null;
+        this.#catchUp.advance();
         break;
       case 'reversals':
         this.#tookReversals(nowMs);
@@ -150,7 +149,7 @@ export class PollAgenda {
     return {
       ...this.#kept,
       discoveredToMs: this.#discovery.discoveredToMs,
-      catchUp: this.#catchUp?.left() ?? null,
+      unlisted: this.#catchUp.unlisted(),
       sweep: this.#sweep?.left() ?? null,
       sweptAtMs: this.#sweptAtMs,
     };
@@ -163,7 +162,7 @@ export class PollAgenda {
       case 'revisit':
         return this.#revisitScan(nowMs);
       case 'catch-up':
-        return this.#catchUp?.scan() ?? null;
+        return this.#catchUp.scan();
       case 'reversals':
         if (nowMs < this.#reversalsDueMs) return null;
         if (this.#reversals.length === 0) {
@@ -179,9 +178,7 @@ export class PollAgenda {
   }
 
   #leaveToCatchUp(range: TimeRange | null): void {
-    if (range === null) return;
-    const left = unionOf(this.#catchUp?.left() ?? null, range);
-    this.#catchUp = catchUpWalk(left);
+    if (range !== null) this.#catchUp.add(range);
   }
 
   #revisitScan(nowMs: number): PollScan | null {
@@ -234,11 +231,6 @@ export class PollAgenda {
     const gapMs = this.#density === 0 ? MERGE_GAP_MAX_MS : PAGE_LIMIT / 2 / this.#density;
     return Math.max(MERGE_GAP_MIN_MS, Math.min(gapMs, MERGE_GAP_MAX_MS));
   }
-}
-
-/** It must not skip anything: these transactions have not been published. */
-function catchUpWalk(range: TimeRange): PollWalk {
-  return new PollWalk(range, { status: null, sliceMs: SLICE_MS, maySkip: false });
 }
 
 function sweepWalk(range: TimeRange): PollWalk {

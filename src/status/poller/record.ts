@@ -12,10 +12,10 @@ export interface TimeRange {
 export interface PollRecord {
   /** We announce unknown transactions from this creation time on. */
   readonly startMs: number;
-  /** Every transaction created before this time has been listed at least once, except those in `catchUp`. */
+  /** Every transaction created before this time has been listed at least once, except those of `unlisted`. */
   readonly discoveredToMs: number;
-  /** Transactions created while nobody polled; they are listed bit by bit. */
-  readonly catchUp: TimeRange | null;
+  /** Creation times that were never listed, ascending and disjoint. Those from `startMs` on are listed bit by bit. */
+  readonly unlisted: readonly TimeRange[];
   /** The rest of the sweep over all watched transactions, and when the last sweep was complete. */
   readonly sweep: TimeRange | null;
   readonly sweptAtMs: number | null;
@@ -34,10 +34,4 @@ export function encodePollRecord(record: PollRecord): Buffer {
 /** @throws LedgerFormatError for a record of another format */
 export function decodePollRecord(value: Buffer): PollRecord {
   return records.decode(value);
-}
-
-/** The smallest range that holds both. */
-export function unionOf(first: TimeRange | null, second: TimeRange): TimeRange {
-  if (first === null) return second;
-  return { fromMs: Math.min(first.fromMs, second.fromMs), toMs: Math.max(first.toMs, second.toMs) };
 }

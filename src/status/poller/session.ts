@@ -16,7 +16,8 @@ import { PollAgenda, type PollWorkKind } from './agenda.ts';
 import { PollBudget } from './budget.ts';
 import { CLOCKS_MS } from './discovery.ts';
 import { PollOutbox, type OutboxPort } from './outbox.ts';
-import { unionOf, type PollRecord } from './record.ts';
+import { withRange, withoutRange } from './catch-up.ts';
+import type { PollRecord } from './record.ts';
 import { PollScan } from './scan.ts';
 import { PollWatch } from './watch.ts';
 
@@ -231,11 +232,11 @@ export class PollSession {
     const { forgottenAfterMs, startMs } = this.#settings;
     const nowMs = this.#clock.nowMs();
     if (found !== null) {
-      const recorded = { ...found, forgottenAfterMs, forgottenToMs: this.#forgottenToMs(found) };
-      if (startMs === null || startMs >= recorded.startMs) return { ...recorded, startMs: startMs ?? recorded.startMs };
-      // POLL_START is earlier than before: transactions announced from now on must be listed once.
-      const catchUp = unionOf(recorded.catchUp, { fromMs: startMs, toMs: recorded.startMs });
-      return { ...recorded, startMs, catchUp };
+      const nextStartMs = startMs ?? found.startMs;
+      // Discovery lists what follows, but announces nothing of it before the start: a POLL_START that is set back later does.
+      const discovered = withoutRange(found.unlisted, { fromMs: found.discoveredToMs + 1, toMs: Infinity });
+      const unlisted = withRange(discovered, { fromMs: found.discoveredToMs + 1, toMs: nextStartMs - 1 });
+      return { ...found, startMs: nextStartMs, unlisted, forgottenAfterMs, forgottenToMs: this.#forgottenToMs(found) };
     }
     const beginMs = startMs ?? (await this.#firstStartMs());
     if (beginMs === null) return null;
@@ -243,7 +244,7 @@ export class PollSession {
     const record: PollRecord = {
       startMs: beginMs,
       discoveredToMs: isPast ? nowMs - CLOCKS_MS : Math.min(beginMs, nowMs),
-      catchUp: isPast ? { fromMs: beginMs, toMs: nowMs } : null,
+      unlisted: [{ fromMs: 0, toMs: isPast ? nowMs : beginMs - 1 }],
       sweep: null,
       sweptAtMs: null,
       forgottenAfterMs,
