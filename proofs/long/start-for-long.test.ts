@@ -42,7 +42,7 @@ test('a minute in which Kafka stands still leaves no connections behind, and few
   await stack().publisher.publish('transfer-in', 'after-a-minute', transferInOf('after-a-minute'));
   expect((await stack().journal.result('after-a-minute')).value.outcome).toBe('ACCEPTED');
   await eventually(
-    async () => processor.log().filter(({ event }) => event === 'start-goes-on'),
+    async () => processor.log().filter(({ event }) => event === 'start-continues'),
     (goesOn) => goesOn.some(isOfStep),
     'the step to go on',
   );

@@ -192,7 +192,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
     clock,
     timeoutMs: options.timeoutMs,
     maxConcurrency: options.maxConcurrency,
-    onOwnFault: (operation, errorName) => log('error', 'call-failed', { operation, error: errorName }),
+    onOwnFault: (operation, errorName) => log('error', 'call-own-failure', { operation, error: errorName }),
   });
 
   return {

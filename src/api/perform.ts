@@ -83,7 +83,7 @@ export function createPerformer(parts: PerformParts): Performer {
     if (verdict === null || verdict.kind === 'busy') {
       // Without an error code this may be a proxy's page: in doubt, whatever the check says.
       if (reading.error.code === null) return reading;
-      const reason = `HTTP ${reading.httpStatus}; the service check has not shown yet whether only this call fails`;
+      const reason = `HTTP ${reading.httpStatus}; not known yet whether all calls fail or only this one`;
       return {
         kind: 'told-to-wait',
         httpStatus: reading.httpStatus,

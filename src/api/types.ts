@@ -62,8 +62,8 @@ export interface ServiceError {
 }
 
 /**
- * How an answer to a change is read: one row of the table of answers. It does not depend on whether an earlier attempt is in doubt:
- * the ledger takes that into account.
+ * The class of an answer to a change (`reading.ts`). It does not depend on whether an earlier attempt is in doubt: the ledger takes
+ * that into account.
  */
 export type Reading =
   | {
@@ -108,7 +108,7 @@ export interface Unserved extends HoldCause {
   readonly isFromStart: boolean;
   /** Monotonic. */
   readonly sinceMs: number;
-  /** A change was refused although checks succeed: only a change that is answered ends it. */
+  /** A change was refused. Successful checks do not disprove that: only the answer to another change does. */
   readonly isOfChanges: boolean;
 }
 

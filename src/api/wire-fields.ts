@@ -59,7 +59,7 @@ export const textMap: Field<Record<string, string>> = (value, path, warnings) =>
   const rest = members.filter((member) => !isText(member));
   // Null means that the service has no value, which is no fault.
   if (rest.some(([, member]) => member !== null))
-    warn(warnings, `${path} has members that are not text or are named ${LOST_NAME}`);
+    warn(warnings, `${path} has a member that is not text, or is named ${LOST_NAME}`);
   return {
     value: Object.fromEntries(members.filter(isText)),
     ...(rest.length > 0 ? { rest: Object.fromEntries(rest) } : {}),

@@ -1,7 +1,7 @@
 /** Counts how often messages made our own code fail, until each is set aside (invariant I6). Outlives the loss of a lane. */
 import { FAILURES_MAX } from '../ledger/decide.ts';
 
-/** Places remembered at once: more than a lane can be stuck on, because each stops its topic. */
+/** Places remembered at once. A lane needs fewer: a failing message stops its topic, so each topic has one at most. */
 const PLACES_MAX = 100;
 
 export class MessageFailures {

@@ -18,7 +18,7 @@ export interface ClaimingLane {
 /**
  * @param isQuoted whether the entry already has a quote: its replacement does not count as one more open quote
  * @returns null when granted, else why not
- * @throws if no call can be made of the entry's fields; the caller settles the attempt
+ * @throws if no call can be built from the entry's fields; the caller settles the attempt
  */
 export function claimCall(
   { calls, holds, lane, memory, policy }: ClaimingLane,

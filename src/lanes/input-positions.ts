@@ -41,7 +41,7 @@ export function startPositions(
     const position = recorded?.next[topic];
     if (position === undefined && committedOffset !== null && committedOffset > lowOffset) {
       throw new LaneStoppedError(
-        `${topic}, partition ${lane}: the group has read up to offset ${committedOffset}, but the ledger has no position: its topic was lost. See the runbook lost-internal-topic`,
+        `${topic}, partition ${lane}: the group has read up to offset ${committedOffset}, but the ledger has no position: the ledger topic was lost. See the runbook lost-internal-topic`,
       );
     }
     positions.set(topic, position ?? lowOffset);

@@ -140,7 +140,10 @@ export class InputWatch {
   #notCompared(topic: string, problem: string, error: unknown): void {
     const repeated = this.#repeats.unlogged(problem);
     if (repeated === null) return;
-    this.#parts.log.warn({ event: 'inputs-not-compared', topic, repeated, err: error });
+    this.#parts.log.warn(
+      { event: 'inputs-not-compared', topic, repeated, err: error },
+      "cannot compare the lanes' positions with the brokers",
+    );
   }
 
   #lasts(jump: ForcedJump, earlier: { kind: ForcedJump['kind'] } | undefined, foundMs: number): boolean {

@@ -13,7 +13,7 @@ import type { InputWatch } from './input-watch.ts';
 import { kafkaStep, type StartStep, type StartSteps } from './start-steps.ts';
 import { warmedUp } from './warm-up.ts';
 
-/** The ledger was written with another LANES. With ours, a key may belong to a lane that does not know it, and would pay again. */
+/** The ledger was written with another LANES. With ours, a key may belong to a lane that does not know it: copies would be paid again. */
 export class LaneCountError extends Error {}
 
 export interface LaneStartParts {
@@ -112,7 +112,8 @@ export class LaneStart {
 
 function wrongLaneCount(laneCount: number, { LANES, TOPIC_PREFIX }: Pick<Config, 'LANES' | 'TOPIC_PREFIX'>): string {
   return (
-    `LANES is ${LANES}, but the commands of ${TOPIC_PREFIX} were divided among ${laneCount} lanes: lanes would not know their keys, ` +
-    `and would pay again. If partitions were added to its topics, continue under another TOPIC_PREFIX (docs/runbooks/more-lanes.md)`
+    `LANES is ${LANES}, but the commands of ${TOPIC_PREFIX} were divided among ${laneCount} lanes: keys would move to lanes ` +
+    'that do not remember them, and copies would be paid again. If partitions were added to its topics, continue under another ' +
+    'TOPIC_PREFIX (docs/runbooks/more-lanes.md)'
   );
 }

@@ -250,7 +250,11 @@ export class Lane {
     this.#inputs.open(positions, careful);
     const durationMs = Math.round(clock.monotonicMs() - beganMs);
     log.info({ event: 'lane-open', lane, durationMs, unfinished: openLane.status().entries.length });
-    if (careful !== null) log.warn({ event: 'lane-reads-carefully', lane, suspect: suspectText(careful.suspect) });
+    if (careful !== null)
+      log.warn(
+        { event: 'lane-reads-carefully', lane, suspect: suspectText(careful.suspect) },
+        'reading one message at a time: one of them may be why the lane was lost',
+      );
     void this.#runUntilLost(openLane, writer);
   }
 

@@ -214,7 +214,10 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
       'fencing the previous owner, a process of another group: give all processes of this TOPIC_PREFIX the same KAFKA_GROUP_ID',
     );
   else if (processId !== parts.processId)
-    log.warn({ event: 'owner-fenced', ...fields }, 'fencing the previous owner: we have read no release from it');
+    log.warn(
+      { event: 'owner-fenced', ...fields },
+      'fencing the previous owner: the ledger, as far as we have read it, shows no release',
+    );
   await committer.fence(transactionalId);
 }
 

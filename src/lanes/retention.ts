@@ -3,12 +3,12 @@
  * LEDGER_RETENTION ago and for transactions that have been at rest long enough. UNKNOWN results are never forgotten.
  *
  * A forgotten key cannot be recovered, and a copy of its command would be paid again. So we never trust a single clock. A row's
- * time is the later of its writer's clock and the broker's (lane-store.ts). Now is the earlier of our wall clock and the latest
- * time that a broker gave to a record of the lane.
+ * time is the later of its writer's clock and the broker's (lane-store.ts). The present is the earlier of our wall clock and the
+ * latest time that a broker gave to a record of the lane.
  *
  * A key is also kept while a copy that was published in time may still wait for admission (admitted-time.ts).
  *
- * A record says from when the lane knows all keys. It changes with LEDGER_RETENTION, before the lane forgets a key by it.
+ * A record says since when the lane knows all keys. If LEDGER_RETENTION has changed, the owner writes a new one with its first commit.
  *
  * The index may lag behind the lane's commits: a record stays if memory may hold a newer version.
  */
@@ -23,7 +23,7 @@ type RetentionParts = Pick<LaneParts, 'lane' | 'index' | 'clock' | 'retention'>;
 
 /** Tombstones in one transaction: some 50 KB, and a few milliseconds of its time. */
 const TOMBSTONES_MAX = 500;
-/** Interval between looks while nothing is old enough; for a short retention, a tenth of that. */
+/** Interval between looks while nothing is old enough; for a short retention, a tenth of the retention. */
 const LOOK_MS_MAX = 60_000;
 const LOOKS_PER_RETENTION = 10;
 /** Interval while there is more: by then the index has usually dropped the forgotten keys. That allows 2,500 keys a second. */

@@ -56,7 +56,7 @@ export class StandingAside implements AsideAnnouncer {
 
   /** Why it stands aside; null: it does not. */
   reason(): string | null {
-    return this.#asideSinceMs === null ? null : (this.#cause() ?? 'the cause has ended');
+    return this.#asideSinceMs === null ? null : (this.#cause() ?? 'its cause is over, so it will ask for lanes again');
   }
 
   announce(): boolean {
@@ -76,7 +76,7 @@ export class StandingAside implements AsideAnnouncer {
     if (isAside === (this.#asideSinceMs !== null)) return;
     this.#asideSinceMs = isAside ? clock.monotonicMs() : null;
     if (isAside) log.error({ event: 'stands-aside', reason: this.reason(), lanes: before });
-    else log.info({ event: 'stands-aside-no-more', lanes });
+    else log.info({ event: 'stands-aside-ended', lanes });
   }
 
   shouldRejoin(): boolean {

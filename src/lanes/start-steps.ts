@@ -136,7 +136,7 @@ export class StartSteps {
   #logDone({ beganMs, failedTries, isLogged, step }: UnderWay): void {
     if (!isLogged) return;
     const waitedMs = Math.round(this.#clock.monotonicMs() - beganMs);
-    this.#log.info({ event: 'start-goes-on', step: step.what, waitedMs, failedTries });
+    this.#log.info({ event: 'start-continues', step: step.what, waitedMs, failedTries });
   }
 }
 

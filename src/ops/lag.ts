@@ -52,7 +52,7 @@ export function inputLag(
   if (position === null || endOffset === null) {
     return { messages: null, oldestMs: null, cause: null, position, waiting: null };
   }
-  // The known end may be older than the position. Then only the messages count that are fetched and not admitted.
+  // The known end may be older than the position. Then only messages that are fetched but not admitted count.
   const messages = endOffset > position ? Number(endOffset - position) : input.held;
   if (messages === 0) return { messages, oldestMs: null, cause: null, position, waiting: null };
   const stillWaiting = waiting?.position === position ? waiting : { position, sinceMs: nowMs };

@@ -123,7 +123,7 @@ export const METRICS = {
   results: {
     name: 'payments_results_total',
     type: 'counter',
-    help: "Results, by command, outcome and revision: `first`, or `later` from an operator's decision. A result counts when it is put into a transaction, and again if that transaction fails and it is repeated.",
+    help: "Results, by command, outcome and revision: `first`, or `later` from an operator's decision. A result counts once, when its transaction is committed.",
     labels: { command: COMMANDS, outcome: OUTCOME_NAMES, revision: REVISIONS },
   },
   commandDurationSeconds: {

@@ -60,7 +60,7 @@ export interface InputState {
   readonly position: string | null;
   /** Messages behind a publisher's open transaction, which no lag counts; 0 for an input that only we write to. */
   readonly heldBackMessages: number;
-  /** How long it has blocked readers; null if it holds nothing back. */
+  /** How long that transaction has blocked readers; null: there is none. */
   readonly heldBackSeconds: number | null;
 }
 
@@ -73,7 +73,7 @@ export interface LaneState {
   readonly unfinished: number;
   /** How long it has committed nothing although it has something to commit; null: nothing to commit, or not open. */
   readonly uncommittedSeconds: number | null;
-  /** How long an open transaction has blocked readers of the ledger; null: it holds nothing back. */
+  /** How long an open transaction has blocked readers of the ledger; null: there is none. */
   readonly ledgerHeldBackSeconds: number | null;
   readonly inputs: readonly InputState[];
 }
@@ -168,7 +168,7 @@ export interface StateInputs extends PassedOn {
   readonly lagOf: (lane: number, topic: string) => InputLag;
   readonly endsAgeMs: number;
   readonly heldBackOf: (lane: number, topic: string) => HeldBack | null;
-  /** Null: it holds nothing back. */
+  /** Null: no open transaction blocks readers. */
   readonly ledgerHeldBackSinceMs: (lane: number) => number | null;
   /** Null: nothing to commit. */
   readonly uncommittedSinceMs: (lane: number) => number | null;

@@ -35,7 +35,7 @@ const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   3: ['UNKNOWN_TOPIC_OR_PARTITION', 'moved'],
   5: ['LEADER_NOT_AVAILABLE', 'moved'],
   6: ['NOT_LEADER_FOR_PARTITION', 'moved'],
-  // Replicas are late, or the broker is cut off from them and leads no more. The batch may be written: the retry then finds it by
+  // Replicas are late, or the broker is cut off from them and no longer leads. The batch may be written: the retry then finds it by
   // its sequence.
   7: ['REQUEST_TIMED_OUT', 'moved'],
   10: ['MESSAGE_TOO_LARGE', 'refused'],
@@ -100,7 +100,7 @@ export class BrokerAnswerError extends Error {
   readonly topic: string | undefined;
 
   constructor(name: string, failure: CommitFailure, topic?: string) {
-    super(`the broker answered ${name}${topic === undefined ? '' : ` for ${topic}`}`);
+    super(`the broker's answer: ${name}${topic === undefined ? '' : ` for ${topic}`}`);
     this.type = name;
     this.failure = failure;
     this.topic = topic;

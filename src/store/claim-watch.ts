@@ -7,7 +7,7 @@ import { CLAIM_PREFIX, decodeClaim, isOwnerRecordOf, OWNER_KEY, type Claimant } 
 export class ClaimWatch {
   readonly #token: string;
   readonly #onSeen: (claimants: readonly Claimant[]) => void;
-  /** Their records, by key. Decoded at the end: another release's schema may come later, because only its last copy stays. */
+  /** Their records, by key. Decoded at the end: compaction keeps only a schema's last copy, which may come after the claims that use it. */
   readonly #claims = new Map<string, Buffer>();
 
   /**

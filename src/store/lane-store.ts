@@ -265,7 +265,7 @@ export class LaneStore {
 
   #rowAt(place: Buffer): Row {
     const stored = this.#tables.rows.get(place);
-    if (stored === undefined) throw new Error('the local store lists a place that has no row');
+    if (stored === undefined) throw new Error('the local store is damaged: a key points to a row that is missing');
     return readRow(stored);
   }
 }

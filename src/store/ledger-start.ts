@@ -104,7 +104,9 @@ async function compareWithTopic(
     else {
       const later = younger.get(lane) ?? high;
       if (later < nextOffset && later < high)
-        misfit(`the record at offset ${later} is newer than every record read before`);
+        misfit(
+          `read up to offset ${nextOffset}, but the record at offset ${later} is newer than everything in the store: the topic must have been recreated`,
+        );
       // A checkpoint at the end missed nothing; only the marker of the last transaction may follow it.
       else if (nextOffset + 1n < high) {
         const awayMs = clock.nowMs() - appliedMs;

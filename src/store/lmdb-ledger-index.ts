@@ -4,7 +4,8 @@
  *   created -> opened (a folder claimed; sound and of the same ledger, or rebuilt) -> batches applied, read -> closed
  *
  * Applied records stay in memory, where reads see them, until there are many or enough time has passed: most records are soon
- * replaced. Then one LMDB transaction writes them all, with each lane's end. After a crash the reader continues from that end.
+ * replaced. Then one LMDB transaction writes them all, with the offset up to which each lane is applied. After a crash the reader
+ * continues from there.
  * Nothing waits for the disk, because the ledger topic has everything. The next start finds a store that may be torn, and rebuilds
  * it (store-soundness.ts). If a store fails in use, from damage or a full disk, the process ends, and its lanes go to members
  * whose stores work.
@@ -90,7 +91,7 @@ const COMPRESSION_BYTES_MIN = 400;
 /** The table of heads. */
 const SHARED_TABLES = 1;
 const TABLES_OF_LANE = 2;
-/** Longer than most calls with both commits: their first entries are replaced before they are written. */
+/** Most calls take less, with both commits: their INTENT entries are replaced before they are written. */
 const GATHER_MS = 250;
 /** Limits over all lanes. They bound memory, and the time of one transaction. */
 const PENDING_RECORDS_MAX = 2_000;

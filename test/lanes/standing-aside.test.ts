@@ -90,7 +90,7 @@ describe('a process that was never served', () => {
     expect(standing.reason()).toBeNull();
     expect(events).toEqual([
       { event: 'stands-aside', reason: expect.any(String) as string, lanes: [] },
-      { event: 'stands-aside-no-more', lanes: [0, 1] },
+      { event: 'stands-aside-ended', lanes: [0, 1] },
     ]);
   });
 
@@ -223,7 +223,7 @@ describe('a member that a broker does not answer', () => {
     expect(joins([0, 1])).toBe(false);
     expect(events).toEqual([
       { event: 'stands-aside', reason, lanes: [0, 1] },
-      { event: 'stands-aside-no-more', lanes: [0, 1] },
+      { event: 'stands-aside-ended', lanes: [0, 1] },
     ]);
   });
 

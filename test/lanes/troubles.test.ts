@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Troubles, type LaneLoss } from '../../src/lanes/troubles.ts';
 
 function lostAt(troubles: Troubles, reason: LaneLoss, nowMs: number): number {
-  troubles.lost({ reason, message: 'the broker answered TOPIC_AUTHORIZATION_FAILED', nowMs }, null);
+  troubles.lost({ reason, message: 'TOPIC_AUTHORIZATION_FAILED', nowMs }, null);
   return troubles.retakeMs();
 }
 

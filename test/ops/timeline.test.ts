@@ -48,7 +48,7 @@ describe('the timeline of a process', () => {
     log('warn', 'breaker-changed', { operation: 'create-quote', stage: 'open', faultPercent: null, lastFault: null });
     log('error', 'payment-service-held', { reason: 'HTTP 401 for jane@example.org' });
     log('info', 'payment-service-serving', {});
-    log('error', 'call-failed', { error: 'TypeError' });
+    log('error', 'call-own-failure', { error: 'TypeError' });
     expect(logged).toHaveLength(7);
     expect(timeline.texts()).toEqual([
       'breaker: opened the breaker of transfer-in (60 % faults, last: lost)',

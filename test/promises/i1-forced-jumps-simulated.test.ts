@@ -171,7 +171,7 @@ test('a ledger that was made again between two runs stops the lanes that have re
   await answeredBefore(stack);
   await stack.makeTopicAgain(stack.topics.ledger);
   const processor = await stack.spawnProcessor();
-  for (const reason of await stoppedLanes(processor)) expect(reason).toContain('its topic was lost');
+  for (const reason of await stoppedLanes(processor)) expect(reason).toContain('the ledger topic was lost');
 });
 
 test('a ledger that is made again under a running process ends it, and the next one stops its lanes', async () => {
@@ -184,5 +184,5 @@ test('a ledger that is made again under a running process ends it, and the next 
   expect(await processor.ended).toMatchObject({ code: 1 });
   const next = await stack.spawnProcessor();
   for (const reason of await stoppedLanes(next))
-    expect(reason).toMatch(/its topic was lost|the memory of keys was lost/);
+    expect(reason).toMatch(/the ledger topic was lost|the memory of keys was lost/);
 });

@@ -45,7 +45,7 @@ test('a process that was never served takes no lane from one that is, and is giv
   await expectAllAccepted(keys);
   expect(await served.readiness()).toEqual({ ready: true, reasons: [] });
   const back = await startSandbox({ port: away.port });
-  await unserved.logged('stands-aside-no-more');
+  await unserved.logged('stands-aside-ended');
   await unserved.logged('lane-open');
   await back.stop();
 });
