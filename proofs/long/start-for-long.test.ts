@@ -36,7 +36,7 @@ test('a minute in which Kafka stands still leaves no connections behind, and few
   const told = processor.log().filter(({ event }) => event === 'kafka-not-answering');
   expect(told.length).toBeGreaterThan(0);
   expect(told.length).toBeLessThanOrEqual(4);
-  expect(told.find(isOfStep)).toMatchObject({ whom: `Kafka at ${gate.address}` });
+  expect(told.find(isOfStep)).toMatchObject({ waitsFor: `Kafka at ${gate.address}` });
   await gate.open();
   await processor.ready();
   await stack().publisher.publish('transfer-in', 'after-a-minute', transferInOf('after-a-minute'));

@@ -52,7 +52,7 @@ test('between two runs: the lane stops, says so, and stays stopped', () =>
     moveLeader(stack, LOST);
     await published(stack, 'after', COMMANDS);
     const told =
-      /read up to offset 20, but the topic has records of leader epoch \d+ only up to offset 15, and then another leader's: it was truncated/;
+      /read up to offset 20, but the topic has records of leader epoch \d+ only up to offset 15, and then records of another epoch: it was truncated/;
     const processor = await stack.spawnProcessor();
     expect(await stopReason(processor)).toMatch(told);
     await processor.stop();

@@ -73,5 +73,5 @@ function epochDifference(span: EpochSpan | undefined, epochEnd: bigint | null): 
   if (span === undefined || epochEnd === null || epochEnd >= span.end) return null;
   // -1: every epoch that the topic has is earlier.
   if (epochEnd < 0n) return `the topic has no records of leader epoch ${span.epoch}`;
-  return `the topic has records of leader epoch ${span.epoch} only up to offset ${epochEnd}, and then another leader's`;
+  return `the topic has records of leader epoch ${span.epoch} only up to offset ${epochEnd}, and then records of another epoch`;
 }

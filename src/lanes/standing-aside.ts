@@ -56,7 +56,9 @@ export class StandingAside implements AsideAnnouncer {
 
   /** Why it stands aside; null: it does not. */
   reason(): string | null {
-    return this.#asideSinceMs === null ? null : (this.#cause() ?? 'its cause is over, so it will ask for lanes again');
+    return this.#asideSinceMs === null
+      ? null
+      : (this.#cause() ?? 'the problem is over: this process will ask for lanes again');
   }
 
   announce(): boolean {

@@ -129,7 +129,7 @@ export class StartSteps {
     if (repeated === null) return;
     underWay.isLogged = true;
     const waitedMs = Math.round(this.#clock.monotonicMs() - underWay.beganMs);
-    const fields = { event: step.event, whom: step.whom, step: step.what, problem, waitedMs, failedTries };
+    const fields = { event: step.event, waitsFor: step.whom, step: step.what, problem, waitedMs, failedTries };
     this.#log.warn({ ...fields, ...(repeated > 0 && { repeated }) });
   }
 

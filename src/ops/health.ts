@@ -133,7 +133,7 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
 }
 
 function troubleInWords(lane: number, { losses, message, reason }: Trouble): string {
-  return `keeps being lost: lane ${lane}, ${losses} times recently; last reason ${reason}: ${message}`;
+  return `keeps being lost: lane ${lane} (${losses} times recently); last reason ${reason}: ${message}`;
 }
 
 function serviceFindings(api: PaymentApiSnapshot, served: readonly CommandType[]): Finding[] {

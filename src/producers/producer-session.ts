@@ -329,7 +329,7 @@ function worstOf(verdicts: readonly BrokerVerdict[]): BrokerVerdict {
 
 /** The step is retried for all: for those that are done, a retry changes nothing. */
 function notAnswered(names: Iterable<string>): BrokerVerdict {
-  return { kind: 'moved', name: `none for ${[...names].join(', ')}` };
+  return { kind: 'moved', name: `nothing for ${[...names].join(', ')}` };
 }
 
 /** Sequences wrap around to 0. */

@@ -156,7 +156,7 @@ function readByTopic<Part>(decoder: Decoder, read: (topic: string) => Part): Par
   const parts: Part[] = [];
   for (let topics = decoder.readInt32(); topics > 0; topics -= 1) {
     const topic = decoder.readString();
-    if (topic.length === 0) throw new Error('a topic of the answer has no name');
+    if (topic.length === 0) throw new Error("the broker's answer has a topic without a name");
     for (let partitions = decoder.readInt32(); partitions > 0; partitions -= 1) parts.push(read(topic));
   }
   return parts;

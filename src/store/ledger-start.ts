@@ -112,7 +112,7 @@ async function compareWithTopic(
         const awayMs = clock.nowMs() - appliedMs;
         const missed = (await since(timestampMs, awayMsMax)).get(lane) ?? high;
         if (awayMs > awayMsMax) misfit(awayFor(awayMs, awayMsMax));
-        else if (missed < high) misfit(`${awayFor(awayMsMax, awayMsMax)}, by the brokers' clocks`);
+        else if (missed < high) misfit(`by the brokers' clocks, ${awayFor(awayMsMax, awayMsMax)}`);
       }
     }
   }

@@ -58,9 +58,7 @@ export async function claimStateFolder(stateDirectory: string): Promise<StateFol
     const { code, message } = error as NodeJS.ErrnoException;
     throw new StateDirectoryError(`STATE_DIR ${stateDirectory} cannot be used: ${code ?? message}`, { cause: error });
   }
-  throw new StateDirectoryError(
-    `STATE_DIR ${stateDirectory}: all of ${FOLDERS_MAX} folders are held by other processes`,
-  );
+  throw new StateDirectoryError(`STATE_DIR ${stateDirectory}: all ${FOLDERS_MAX} folders are held by other processes`);
 }
 
 /**

@@ -64,7 +64,7 @@ test.each([
   [
     'another leader before the lane',
     { epochEnd: 40n },
-    /read up to offset 50, but the topic has records of leader epoch 7 only up to offset 40, and then another leader's/,
+    /read up to offset 50, but the topic has records of leader epoch 7 only up to offset 40, and then records of another epoch/,
   ],
   ['a leader epoch that is unknown', { epochEnd: -1n }, /but the topic has no records of leader epoch 7/],
 ])('%s stops it once it has lasted, and not while it may pass', async (_what, change, reason) => {

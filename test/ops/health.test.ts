@@ -165,7 +165,7 @@ const ROWS: Row[] = [
       processor.setLane(1, laneStatus({ trouble: { ...trouble, losses: 1 } }));
     },
     ready: true,
-    reasons: ['keeps being lost: lane 0, 4 times recently; last reason refused: too large'],
+    reasons: ['keeps being lost: lane 0 (4 times recently); last reason refused: too large'],
   },
   {
     name: 'several at once are all told',

@@ -46,5 +46,5 @@ test.each<[string, Request, Encoder]>([
   ['AddPartitionsToTxn', ADD, makeEncoder().writeInt32(0)],
   ['Produce', PRODUCE, makeEncoder()],
 ])('%s: an array that is longer than the answer, and would never end, is given up', async (_, { response }, begun) => {
-  await expect(response.decode(endless(begun).buffer)).rejects.toThrow('has no name');
+  await expect(response.decode(endless(begun).buffer)).rejects.toThrow('without a name');
 });

@@ -157,7 +157,7 @@ export const SETTINGS = {
   SCHEMA_REGISTRY_URL: setting(null, 'Base URL of a Confluent-compatible schema registry.', httpUrl),
   API_BASE_URL: setting(
     null,
-    "The payment service's base URL, with its version segment. Its account is fixed for the life of a prefix.",
+    "The payment service's base URL, with its version segment. The account at the service is fixed for the life of a prefix.",
     httpUrl,
   ),
   API_TOKEN_ID: setting(null, 'API token id.', text, true),
@@ -193,12 +193,12 @@ export const SETTINGS = {
   ),
   API_IDEMPOTENT_OPERATIONS: setting(
     'transfer-in',
-    'Operations whose Idempotency-Key the service is known to honour, also for earlier calls that are not settled; may be empty.',
+    'Operations whose Idempotency-Key the service is known to honour; may be empty. A change also applies to earlier calls that are not settled.',
     operationList,
   ),
   API_IDEMPOTENCY_RETENTION: setting(
     '24h',
-    'How long the service remembers a key after its first call, also for earlier calls that are not settled. We stop relying on the key API_TIMEOUT_MS plus SETTLING_TIME_MS before that.',
+    'How long the service remembers a key after its first call. We stop relying on the key API_TIMEOUT_MS plus SETTLING_TIME_MS before that. A change also applies to earlier calls that are not settled.',
     parseDurationMs,
   ),
   IMMEDIATE_EXECUTION: setting(
@@ -208,13 +208,13 @@ export const SETTINGS = {
   ),
   LEDGER_RETENTION: setting(
     '7d',
-    'How long a key is remembered after its result. Raised, it applies only to keys that are still remembered. Subscribers must remember handled events for longer; SqliteSeenEvents does for 60 days (keepMs).',
+    'How long a key is remembered after its result. If you raise it, the longer time applies only to keys that are still remembered. Subscribers must remember handled events for longer; SqliteSeenEvents does for 60 days (keepMs).',
     parseDurationMs,
   ),
   COMMAND_MAX_AGE: setting(DEFAULT_MAX_AGE, 'Age per type after which an unsent command is EXPIRED.', maxAges),
   MAX_UNFINISHED_PER_LANE: setting(
     '2000',
-    'Entries that are INTENT, PARKED or DOUBTFUL, together; at the limit the lane admits no command.',
+    'How many admitted commands without a result a lane may hold; at the limit it admits no command.',
     integer(1, 100_000),
   ),
   KAFKA_SESSION_TIMEOUT_MS: setting('6000', 'Group session timeout.', integer(1000, SESSION_TIMEOUT_MAX_MS)),
