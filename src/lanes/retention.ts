@@ -12,7 +12,7 @@
  *
  * The index may lag behind the lane's commits: a record stays if memory may hold a newer version.
  */
-import { decodeRetention, keysKnownFromMs, RETENTION_KEY } from '../ledger/key-retention.ts';
+import { decodeRetention, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../ledger/key-retention.ts';
 import type { LedgerTimes } from '../store/ledger-index.ts';
 import type { AdmittedTime } from './admitted-time.ts';
 import type { Memory } from './memory.ts';
@@ -37,11 +37,16 @@ export class Retention {
   readonly #admitted: Pick<AdmittedTime, 'upToMs'>;
   readonly #lookMs: number;
   #nextLookMs = 0;
-  #isRecorded = false;
+  /** As the ledger has it; null: it has none. */
+  readonly #recorded: KeyRetention | null;
+  #isRecorded: boolean;
 
   constructor(parts: RetentionParts, memory: Memory, admitted: Pick<AdmittedTime, 'upToMs'>) {
     this.#parts = parts;
     this.#memory = memory;
+    const recorded = parts.index.value(parts.lane, RETENTION_KEY);
+    this.#recorded = recorded === undefined ? null : decodeRetention(recorded);
+    this.#isRecorded = this.#recorded?.keptForMs === parts.retention.doneMs;
     this.#admitted = admitted;
     this.#lookMs = Math.min(LOOK_MS_MAX, parts.retention.doneMs / LOOKS_PER_RETENTION);
   }
@@ -52,16 +57,10 @@ export class Retention {
     // With the first commit that happens anyway: an idle lane has forgotten nothing yet.
     if (this.#isRecorded || transaction.isEmpty()) return;
     this.#isRecorded = true;
-    this.#record(transaction);
-  }
-
-  #record(transaction: LaneTransaction): void {
-    const { clock, index, lane, retention } = this.#parts;
-    const value = index.value(lane, RETENTION_KEY);
-    const last = value === undefined ? null : decodeRetention(value);
-    if (last?.keptForMs === retention.doneMs) return;
-    const nowMs = Math.floor(Math.max(clock.nowMs(), index.checkpoint(lane).timestampMs));
-    transaction.retain({ knownFromMs: keysKnownFromMs(last, nowMs), keptForMs: retention.doneMs });
+    const { index, lane, retention } = this.#parts;
+    // By the brokers' clocks alone, which date dead letters too: ours may be far ahead.
+    const nowMs = index.checkpoint(lane).timestampMs;
+    transaction.retain({ knownFromMs: keysKnownFromMs(this.#recorded, nowMs), keptForMs: retention.doneMs });
   }
 
   #forget(transaction: LaneTransaction): void {

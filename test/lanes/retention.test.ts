@@ -9,6 +9,7 @@ import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { decodeRetention, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../../src/ledger/key-retention.ts';
 import { ENTRY_PREFIX, POSITION_KEY, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
+import { LedgerFormatError } from '../../src/ledger/ledger-value.ts';
 import { encodeTransactionState, unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
 import { donePhase, entryOf, entryRecord, intentPhase, positionRecord } from '../../proofs/bench/ledger-records.ts';
 import { openIndex, removeDirectory, temporaryDirectory, type OpenIndex } from '../store/index-in-test.ts';
@@ -106,6 +107,10 @@ test('a key is kept while a copy that was published in its time may wait to be a
 
 describe('from when the lane knows all keys', () => {
   const DAY_MS = 24 * 3_600_000;
+  const isAt = (nowMs: number): void => {
+    clockMs = nowMs;
+    brokerSays(nowMs);
+  };
   const knownAt = (nowMs: number): number => keysKnownFromMs(recorded(), nowMs);
 
   function recorded(): KeyRetention | null {
@@ -132,29 +137,34 @@ describe('from when the lane knows all keys', () => {
 
   test('is recorded once for each setting, and neither a raised nor a lowered setting makes it earlier', () => {
     const beganMs = 100 * DAY_MS;
-    clockMs = beganMs;
+    isAt(beganMs);
     expect(firstCommitWith(7)).toBe(true);
     // Nothing is known of what was before: the ledger may have been lost.
     expect(knownAt(beganMs + DAY_MS)).toBe(beganMs);
     expect(knownAt(beganMs + 8 * DAY_MS)).toBe(beganMs + DAY_MS);
-    clockMs = beganMs + 10 * DAY_MS;
+    isAt(beganMs + 10 * DAY_MS);
     expect(firstCommitWith(7)).toBe(false);
     expect(firstCommitWith(30)).toBe(true);
     const raisedMs = clockMs;
     expect(knownAt(raisedMs + 20 * DAY_MS)).toBe(raisedMs - 7 * DAY_MS);
     expect(knownAt(raisedMs + 29 * DAY_MS)).toBe(raisedMs - DAY_MS);
-    clockMs = raisedMs + 40 * DAY_MS;
+    isAt(raisedMs + 40 * DAY_MS);
     expect(firstCommitWith(1)).toBe(true);
     expect(knownAt(clockMs)).toBe(clockMs - DAY_MS);
     expect(firstCommitWith(30)).toBe(true);
     expect(knownAt(clockMs + DAY_MS)).toBe(clockMs - DAY_MS);
   });
 
-  test('counts by the later one of our clock and the broker’s', () => {
-    clockMs = 10 * DAY_MS;
+  test('counts by the brokers’ clocks, however wrong ours is', () => {
     brokerSays(12 * DAY_MS);
+    clockMs = 90 * DAY_MS;
     firstCommitWith(7);
     expect(recorded()?.knownFromMs).toBe(12 * DAY_MS);
+  });
+
+  test('is not guessed from a record that this release cannot read: the lane does not open', () => {
+    apply({ key: RETENTION_KEY, value: Buffer.from('of another release'), offset: 0n, timestampMs: 0 });
+    expect(() => retentionOf(new Memory(opened.index, 0, 'token'))).toThrow(LedgerFormatError);
   });
 });
 

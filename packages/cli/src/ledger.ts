@@ -3,18 +3,27 @@
  */
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { lanesInWords } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { Entry, Phase } from '../../../src/ledger/entry.ts';
 import { decodeEntry } from '../../../src/ledger/entry-record.ts';
-import { decodeRetention, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../../../src/ledger/key-retention.ts';
+import {
+  decodeRetention,
+  keysKnownFromMs,
+  RETENTION_KEY,
+  type KeyRetention,
+} from '../../../src/ledger/key-retention.ts';
 import { decodePosition, ENTRY_PREFIX, OWNER_KEY, type PositionRecord } from '../../../src/ledger/ledger-records.ts';
 import { learnSchema, LedgerFormatError, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
-import { OPERATIONS, type SubjectIds } from '../../../src/ledger/operations.ts';
+import { readTombstonesKeptMs } from '../../../src/producers/topic-admin.ts';
 import { cliKafka, type CliSettings } from './context.ts';
 import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
 import { readTopics, requireNothingHidden, within } from './topic-reading.ts';
+
+/** Kafka's own \`delete.retention.ms\`, for an operator who may not read the topic's. */
+const DAY_MS = 86_400_000;
 
 export interface EntryRecord {
   readonly lane: number;
@@ -87,8 +96,8 @@ export async function readEntry(settings: CliSettings, key: string): Promise<Ent
 export interface KnownKeys {
   /** The present entry of each key. Null: forgotten. Missing: the ledger has nothing of the key. */
   readonly entries: ReadonlyMap<string, Entry | null>;
-  /** Every lane knows all keys with a result from this time on. */
-  readonly fromMs: number;
+  /** By lane: a key without an entry had no command with a result since this time. */
+  readonly knownFromMs: readonly number[];
 }
 
 /**
@@ -96,21 +105,27 @@ export interface KnownKeys {
  * @throws CliFailure if an open transaction hides later records, or for a record of another release
  */
 export async function readKeys(settings: CliSettings, keys: ReadonlySet<string>): Promise<KnownKeys> {
+  const { ledger } = topicNames(settings.TOPIC_PREFIX);
+  const lanes = (await readBounds(cliKafka(settings), [ledger])).length;
+  const tombstonesKeptMs = await withAdmin(cliKafka(settings), (admin) => readTombstonesKeptMs(admin, ledger, DAY_MS));
   const entries = new Map<string, Entry | null>();
-  const retentions = new Map<number, KeyRetention | null>();
+  // A lane without a record has lost its records, or never had an answer.
+  const retentions = Array.from({ length: lanes }, (): KeyRetention | null => null);
+  let nowMs = Date.now();
   const hidden = await readTopics(settings, {
-    topics: [topicNames(settings.TOPIC_PREFIX).ledger],
+    topics: [ledger],
     onRecord: (record) => {
+      // This clock may be slow.
+      nowMs = Math.max(nowMs, record.timestampMs);
       const key = entryKeyOf(record);
       if (key !== null && keys.has(key)) entries.set(key, entryIn(record));
-      if (record.key?.toString() === RETENTION_KEY)
-        retentions.set(record.partition, decodedBy(decodeRetention, record));
+      if (record.key?.toString() === RETENTION_KEY) retentions[record.partition] = decodedBy(decodeRetention, record);
     },
   });
   requireNothingHidden(hidden);
-  const nowMs = Date.now();
-  const lanes = [...retentions.values()];
-  return { entries, fromMs: Math.max(...(lanes.length === 0 ? [null] : lanes).map((one) => keysKnownFromMs(one, nowMs))) };
+  // The note that a key was forgotten is itself deleted.
+  const traceFromMs = nowMs - tombstonesKeptMs;
+  return { entries, knownFromMs: retentions.map((one) => Math.max(traceFromMs, keysKnownFromMs(one, nowMs))) };
 }
 
 /** This many entries share one cause, and no one looks at them one by one. */
@@ -177,11 +192,6 @@ export async function readUnknownResults(
     (entry): entry is UnknownEntry => entry.phase.state === 'DONE' && entry.phase.outcome === 'UNKNOWN',
   );
   return { cuts, found: found.sort((left, right) => left.entry.phase.completedMs - right.entry.phase.completedMs) };
-}
-
-/** The command's transaction and quote, or those that it made; null: no answer named one. */
-export function subjectOf(entry: Entry): SubjectIds | null {
-  return entry.quoted ?? OPERATIONS[entry.commandType].lookUp?.subject(entry) ?? null;
 }
 
 /** Why the ledger has no entry of the key. */

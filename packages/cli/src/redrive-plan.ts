@@ -4,7 +4,8 @@
  */
 import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
 import { CARRIED_LENGTH_MAX, type Entry } from '../../../src/ledger/entry.ts';
-import { keyProblem, readKey } from 'payment-processor-contract/keys';
+import { instantMs } from 'payment-processor-contract/instants';
+import { keyProblem, laneOf, readKey } from 'payment-processor-contract/keys';
 import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
 import type { CliSettings } from './context.ts';
 import { CliFailure, unsent } from './exit-codes.ts';
@@ -74,9 +75,12 @@ function consequencesOf(
     return ['it is judged again: the revision that it names must still be the current one, else it is refused again'];
   }
   const notes: string[] = ['it counts as a new message: its age begins now'];
-  const expiresAt = originalHeaders(letter)['expires-at']?.[0]?.toString() ?? '';
-  if (Date.parse(expiresAt) <= nowMs)
-    notes.push(`its expires-at, ${expiresAt}, has passed: it will be EXPIRED if it can be read`);
+  const expiresAt = originalHeaders(letter)['expires-at']?.[0]?.toString();
+  const expiresMs = expiresAt === undefined ? Infinity : instantMs(expiresAt);
+  if (expiresMs === null)
+    notes.push(`its expires-at, '${expiresAt ?? ''}', cannot be read: it will be INVALID, which uses the key up`);
+  else if (expiresMs <= nowMs)
+    notes.push(`its expires-at, ${expiresAt ?? ''}, has passed: it will be EXPIRED if it can be read`);
   if (reason !== null && ANSWERED_REASONS.includes(reason)) {
     notes.push(
       `it was ${reason}: unless the cause is fixed (a schema registered, a release changed), it will be again`,
@@ -228,12 +232,13 @@ export function readyOf(
  * read (INVALID, FAILED), was certainly not paid. The ledger's note that it forgot a key is itself deleted later, so the command
  * of an old letter may have left no trace.
  */
-function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, fromMs }: KnownKeys): string | null {
+function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, knownFromMs }: KnownKeys): string | null {
   const own = entries.get(ownKey);
   const look = lookText(ownKey);
   if (own === undefined) {
-    const isRemembered = letter.timestampMs >= fromMs || keyProblem(ownKey) !== null;
-    return isRemembered
+    if (keyProblem(ownKey) !== null) return null;
+    const fromMs = knownFromMs[laneOf(ownKey, knownFromMs.length)] ?? Infinity;
+    return letter.timestampMs >= fromMs
       ? null
       : `the ledger knows all keys only from ${isoOf(fromMs)} on, and the dead letter is older, so that the command of its own key ${ownKey} may be forgotten: ${look}`;
   }

@@ -32,7 +32,8 @@ function plan(
   if (own !== undefined) entries.set(ownKey, own);
   const target = { topic: 'commands', key, commandType: 'transfer-in' as const };
   const options = { key: null, keySuffix: null, headers: new Map(), notes: new Map([['2/9', redriven]]), isBulk };
-  return readyOf({ letter, ownKey, target }, { entries, fromMs: Date.now() - 7 * DAY_MS }, new Map(), options).notes;
+  return readyOf({ letter, ownKey, target }, { entries, knownFromMs: [Date.now() - 7 * DAY_MS] }, new Map(), options)
+    .notes;
 }
 
 describe('a letter whose own key may have been paid', () => {

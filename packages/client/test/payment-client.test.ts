@@ -10,6 +10,7 @@ import type { PublisherSettings } from '../src/settings.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
 
 const TIMEOUT_MS = 400;
+const LONG_MS = 60_000;
 const LOST = new PaymentClientError('NOT_CONFIRMED', 'no answer came');
 const FORBIDDEN = new PaymentClientError('KAFKA_REFUSED', 'not authorized');
 const QUEUE_FULL = new PaymentClientError('TOO_MANY', '10000 records are waiting already');
@@ -19,20 +20,25 @@ afterEach(() => vi.restoreAllMocks());
 
 /** A request whose tries end so, and to which no result comes. */
 async function requestOf(...tries: readonly Error[]): Promise<{ answer: Promise<Answer>; tries: () => number }> {
-  const publishUntyped = vi.fn<() => Promise<never>>();
-  for (const error of tries) publishUntyped.mockRejectedValueOnce(error);
-  publishUntyped.mockRejectedValue(tries.at(-1));
+  const triedAgain = Promise.withResolvers<undefined>();
+  let count = 0;
+  const publishUntyped = async (): Promise<never> => {
+    count += 1;
+    if (count > 1) triedAgain.resolve(undefined);
+    throw tries[count - 1] ?? tries.at(-1) ?? LOST;
+  };
   const publisher = { publishUntyped, close: async () => undefined };
   vi.spyOn(PaymentCommandPublisher, 'connect').mockResolvedValue(publisher as unknown as PaymentCommandPublisher);
-  const expectResult: ResultAwaiter['expect'] = async (key, { timeoutMs }) => {
-    await new Promise((resolve) => setTimeout(resolve, timeoutMs));
+  // No result came within the timeout, during which there was a later try.
+  const expectResult: ResultAwaiter['expect'] = async (key) => {
+    await triedAgain.promise;
     throw new PaymentClientError('NO_RESULT', `no result of ${key} came`);
   };
   const results = { live: { refusal: () => null }, expect: expectResult, close: async () => undefined };
   vi.spyOn(ResultAwaiter, 'open').mockResolvedValue(results as unknown as ResultAwaiter);
   const client = await PaymentClient.connect({} as PublisherSettings);
-  const answer = client.request('transfer-in', 'invoice', transferInOf('invoice'), { timeoutMs: TIMEOUT_MS });
-  return { answer, tries: () => publishUntyped.mock.calls.length };
+  const answer = client.request('transfer-in', 'invoice', transferInOf('invoice'), { timeoutMs: LONG_MS });
+  return { answer, tries: () => count };
 }
 
 describe('a request whose first try may have written the command', () => {
@@ -71,7 +77,7 @@ test('a request that retries publishes what was asked for, even if fields and op
   const fields = transferInOf('invoice');
   const expiresAt = new Date('2026-01-31T12:00:00.000Z');
   const asked = `${fingerprintOf('transfer-in', 'invoice', fields)} ${expiresAt.toISOString()}`;
-  const answer = client.request('transfer-in', 'invoice', fields, { timeoutMs: TIMEOUT_MS, expiresAt });
+  const answer = client.request('transfer-in', 'invoice', fields, { timeoutMs: 2_000, expiresAt });
   expiresAt.setFullYear(2030);
   fields.destination.accountId = 'InternalAccount:of-the-next-invoice';
   expect(await answer).toMatchObject({ kind: 'unanswered' });

@@ -2,6 +2,7 @@
  * Settings: environment -> Config. One table holds each setting's name, default, meaning and parser; documentation and the
  * chart are generated from it. All problems are reported together; nothing starts with a wrong setting (exit code 78).
  */
+import { instantMs } from './instants.ts';
 import { isIPv6 } from 'node:net';
 import { COMMAND_TYPES, isCommandType, type CommandType } from './commands.ts';
 import { WatchedFile } from './watched-file.ts';
@@ -137,8 +138,8 @@ function maxAges(value: string): MaxAgeMs {
 }
 
 function instant(value: string): number {
-  const ms = /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : NaN;
-  if (Number.isNaN(ms)) throw new SettingProblem('is not an ISO 8601 instant such as 2026-01-31T00:00:00Z');
+  const ms = instantMs(value);
+  if (ms === null) throw new SettingProblem('is not an ISO 8601 instant with a zone, such as 2026-01-31T00:00:00Z');
   return ms;
 }
 
