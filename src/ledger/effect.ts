@@ -71,7 +71,8 @@ function mayBeUnanswered({ firstSentMs, phase, turnedAway }: Entry): boolean {
   return phase.state === 'INTENT' || phase.state === 'DOUBTFUL' || firstSentMs !== null || turnedAway > 0;
 }
 
-function subjectOf(entry: UnphasedEntry): SubjectIds | null {
+/** The transaction and quote that the entry's present call is about; null: it makes one, or no answer named it. */
+export function subjectOf(entry: UnphasedEntry): SubjectIds | null {
   if (entry.step === 'EXECUTE') return entry.quoted;
   return OPERATIONS[operationOf(entry)].lookUp?.subject(entry) ?? null;
 }

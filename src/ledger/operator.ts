@@ -4,6 +4,7 @@ import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { CommandResult, OperatorDecision, Transaction } from 'payment-processor-contract/types';
 import type { Decision } from './decision.ts';
+import { subjectOf } from './effect.ts';
 import { proofOf, type Entry } from './entry.ts';
 import { acceptedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
 import { firstCallOf, isKeyTrusted, settlementOf, type LedgerPolicy } from './settlement.ts';
@@ -112,7 +113,9 @@ function retry(
 }
 
 function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): CommandResult {
-  const transaction = order.transactionId === null ? null : transactionWithId(order.transactionId);
+  // A reader who follows the payment must not have to guess it: a replaced quote's transaction names the key as well.
+  const transactionId = order.transactionId ?? subjectOf(entry)?.transactionId ?? null;
+  const transaction = transactionId === null ? null : transactionWithId(transactionId);
   const verdict = {
     kind: 'accepted' as const,
     httpStatus: 0,
@@ -124,7 +127,7 @@ function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): C
   return { ...acceptedResult(entry, verdict, 'OPERATOR', nowMs), httpStatus: null };
 }
 
-/** A transaction of which an operator gave only the id. */
+/** A transaction of which only the id is known. */
 function transactionWithId(id: string): Transaction {
   return {
     id,

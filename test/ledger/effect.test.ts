@@ -97,6 +97,21 @@ describe('an effect by its result', () => {
   });
 });
 
+test('EXECUTED without an id names the transaction that the command is about, as its events do', () => {
+  const namedIn = (entry: Entry): unknown => {
+    const decision = decided(unknown(entry), 'EXECUTED', null);
+    return decision.kind === 'finish' ? decision.result.transaction?.id : decision;
+  };
+  const executing = {
+    ...entryAt('create-quote'),
+    step: 'EXECUTE',
+    quoted: { transactionId: 'Transaction:7' },
+  } as Entry;
+  expect(namedIn(entryAt('execute-quote'))).toBe('Transaction:1');
+  expect(namedIn(executing)).toBe('Transaction:7');
+  expect(namedIn(entryAt('transfer-in'))).toBeUndefined();
+});
+
 describe('an effect that is possible', () => {
   const parked: Entry = { ...entryAt('reject-transaction'), phase: { state: 'PARKED', untilMs: 9, reason: '' } };
   const outgoing = {

@@ -2,22 +2,25 @@
  * Whether a transaction belongs, or may belong, to another command. A transaction with the same accounts and amount from the
  * same time fits a command as well as its own.
  */
-import type { ClientSettings } from 'payment-processor-client/internal/settings';
+import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import { possibleEffectOf } from '../../../src/ledger/effect.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { mayBeUnfinished, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
 import { OUTPUT_RETENTION_MS } from 'payment-processor-contract/topic-definitions';
-import type { Transaction } from 'payment-processor-contract/types';
+import { topicNames } from 'payment-processor-contract/topics';
+import type { CommandResult, Transaction } from 'payment-processor-contract/types';
 import { fits, LATE_MS_MAX, type CheckResult } from './decided-transaction.ts';
 import { isoOf } from './event-output.ts';
 import { scanLedger } from './ledger.ts';
-import { findKeysOfResults, namesIn, type FoundKeys } from './story/find-keys.ts';
+import { findKeysOfResults, namesIn, namesOfResult, type FoundKeys } from './story/find-keys.ts';
 import { within } from './topic-reading.ts';
 import { compared, isMadeByCall, sentMsOf } from './transaction-comparison.ts';
 
 const READ_FOR_MS = 120_000;
 /** Records that name a transaction were written after it was made; clocks differ by less than this. */
 const LOOK_BEFORE_MS = 3_600_000;
+/** How the audit of an entry begins that an operator decided EXECUTED. */
+const DECIDED_EXECUTED = 'EXECUTED on revision ';
 
 export interface FoundOwners extends FoundKeys {
   /** Entries of other commands that may have made the transaction. */
@@ -48,7 +51,11 @@ export async function lookForOwners(
       settings,
       READ_FOR_MS,
       // An Avro string is its UTF-8 bytes: most records need not be decoded.
-      (_key, value) => mayBeUnfinished(value) || mayBeUnknown(value) || value.includes(transactionId),
+      (_key, value) =>
+        mayBeUnfinished(value) ||
+        mayBeUnknown(value) ||
+        value.includes(transactionId) ||
+        value.includes(DECIDED_EXECUTED),
       (other): other is Entry => names(other) || (transaction !== null && mayHaveMade(other, key, transaction)),
     ),
   ]);
@@ -57,8 +64,30 @@ export async function lookForOwners(
   return ownersInWords(transactionId, key, {
     keys: [...new Set([...ofResults.keys, ...entries.filter(names).map((other) => other.key)])],
     cuts: [...goneText(sentMsOf(entry), Date.now()), ...ofResults.cuts, ...ofLedger.cuts],
-    rivals: entries.filter((other) => !names(other)),
+    rivals: await withoutTransaction(
+      settings,
+      entries.filter((other) => !names(other)),
+    ),
   });
+}
+
+/** A command that an operator decided EXECUTED is no rival if its result names its transaction. */
+async function withoutTransaction(settings: ClientSettings, rivals: readonly Entry[]): Promise<Entry[]> {
+  const { results } = topicNames(settings.TOPIC_PREFIX);
+  const registry = createRegistry(settings);
+  const left: Entry[] = [];
+  for (const rival of rivals) {
+    const { phase } = rival;
+    const decoded =
+      isDecidedExecuted(rival) && phase.state === 'DONE' ? await registry.decode(results, phase.result.value) : null;
+    const isNamed = decoded?.kind === 'record' && namesOfResult(decoded.value as CommandResult).length > 0;
+    if (!isNamed) left.push(rival);
+  }
+  return left;
+}
+
+function isDecidedExecuted({ audit, phase }: Entry): boolean {
+  return phase.state === 'DONE' && phase.outcome === 'ACCEPTED' && audit.at(-1)?.startsWith(DECIDED_EXECUTED) === true;
 }
 
 /** An UNKNOWN result is never forgotten, and may be older than the kept results of other commands. */
@@ -68,17 +97,20 @@ export function goneText(sentMs: number, nowMs: number): string[] {
 }
 
 /**
- * Whether the entry belongs to another command that fits the transaction and made a call with unknown effect at that time.
+ * Whether the entry belongs to another command that fits the transaction and made a call at that time whose effect is unknown, or
+ * was decided by an operator.
  */
 export function mayHaveMade(entry: Entry, key: string, transaction: Transaction): boolean {
   const { lastEndedMs, phase } = entry;
   if (entry.key === key || !isMadeByCall(entry)) return false;
   const isOpen =
     phase.state === 'DONE'
-      ? phase.outcome === 'UNKNOWN' &&
+      ? (phase.outcome === 'UNKNOWN' || isDecidedExecuted(entry)) &&
         !(Date.parse(transaction.createdAt ?? '') > (lastEndedMs ?? sentMsOf(entry)) + LATE_MS_MAX)
       : possibleEffectOf(entry)?.on === 'new';
-  return isOpen && fits(compared(transaction, entry));
+  const comparison = compared(transaction, entry);
+  // The fields of a finished command are not kept, so any transaction of its time may be the one that was meant.
+  return isOpen && (isDecidedExecuted(entry) ? comparison.differing.length === 0 : fits(comparison));
 }
 
 /** @param found keys whose result or entry names the transaction, and commands that may have made it */
@@ -92,7 +124,7 @@ export function ownersInWords(transactionId: string, key: string, { cuts, keys, 
     ...(rivals.length === 0
       ? []
       : [
-          `${what} may belong to another command, whose outcome is not known: ${rivals.map(stateOf).join('; ')} (${look(rivals.map((rival) => rival.key))})`,
+          `${what} may belong to another command: ${rivals.map(stateOf).join('; ')} (${look(rivals.map((rival) => rival.key))})`,
         ]),
     ...(cuts.length === 0
       ? []
@@ -101,7 +133,9 @@ export function ownersInWords(transactionId: string, key: string, { cuts, keys, 
   return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes: [] };
 }
 
-function stateOf({ key, phase }: Entry): string {
+function stateOf(entry: Entry): string {
+  const { key, phase } = entry;
+  if (isDecidedExecuted(entry)) return `${key}, decided EXECUTED without its transaction`;
   return `${key}, ${phase.state === 'DONE' ? phase.outcome : phase.state}`;
 }
 

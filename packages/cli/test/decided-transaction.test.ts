@@ -317,7 +317,7 @@ describe('whose a transaction is', () => {
 
   test('is in doubt where another command may have made it, of which nobody knows yet', () => {
     expect(doubtOf({ rivals: [theirs] })).toBe(
-      'transaction Transaction:5 may belong to another command, whose outcome is not known: theirs, UNKNOWN (`show theirs`)',
+      'transaction Transaction:5 may belong to another command: theirs, UNKNOWN (`show theirs`)',
     );
   });
 

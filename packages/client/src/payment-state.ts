@@ -70,7 +70,7 @@ export function paymentState<Result extends ResultRecord>(
 
 /**
  * If the result names no transaction: the one that its command may concern. Earlier observations belong to an earlier command
- * of the key.
+ * of the key. An expired one was not paid, though the result says that something was: it is that of a replaced quote.
  */
 function onlyTransaction(
   { commandTimestamp }: ResultRecord,
@@ -78,7 +78,7 @@ function onlyTransaction(
 ): string | null {
   const sinceMs = Number(commandTimestamp) - CLOCK_SKEW_MS_MAX;
   const [only, ...others] = [...changes].filter(
-    ([, change]) => change === null || Number(change.observedAt) >= sinceMs,
+    ([, change]) => change === null || (Number(change.observedAt) >= sinceMs && change.status !== 'EXPIRED'),
   );
   return only === undefined || others.length > 0 ? null : only[0];
 }

@@ -177,6 +177,14 @@ describe('a payment that is followed is settled', () => {
     expect(await topics.follow()).toMatchObject({ kind: 'settled', status: 'COMPLETED', transactionId: ID });
   });
 
+  test('not by the expired transaction of a replaced quote, where the result names none', async () => {
+    const decided = result('ACCEPTED', { id: null });
+    const expired = change('EXPIRED', { id: 'Transaction:0' });
+    expect(await new Topics([decided], [expired]).follow()).toMatchObject({ kind: 'open', status: null });
+    const paid = new Topics([decided], [expired, change('COMPLETED', { offset: 2n })]);
+    expect(await paid.follow()).toMatchObject({ kind: 'settled', status: 'COMPLETED', transactionId: ID });
+  });
+
   test('by the only transaction that names it, where the result names none', async () => {
     const topics = new Topics([result('ACCEPTED', { id: null })], [change('COMPLETED')]);
     expect(await topics.follow()).toMatchObject({ kind: 'settled', transactionId: ID });

@@ -11,7 +11,8 @@ import { API_SETTING_NAMES, requireSettings, withPaymentApi, requireKey } from '
 import { checkTransaction, lookForEffect, uncheckedTransaction, type CheckResult } from '../decided-transaction.ts';
 import { eventDocument, eventText, isoOf, resultText, placeText } from '../event-output.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
-import { phaseText, readEntry, subjectOf, noEntryText } from '../ledger.ts';
+import { subjectOf } from '../../../../src/ledger/effect.ts';
+import { phaseText, readEntry, noEntryText } from '../ledger.ts';
 import { submitDecision, type DecidedResult } from '../operator-decision.ts';
 import { waitOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
@@ -173,7 +174,12 @@ async function verify(
   entry: Entry,
 ): Promise<CheckResult[]> {
   const transactionId = foundId ?? subjectOf(entry)?.transactionId ?? null;
-  if (decision === 'RETRY' || transactionId === null) return [];
+  if (decision === 'RETRY') return [];
+  if (transactionId === null) {
+    const note =
+      'no transaction is named, so nothing was compared, and no transaction will be known as paid by this command: if you found it, give --transaction-id';
+    return decision === 'EXECUTED' ? [{ doubt: null, notes: [note] }] : [];
+  }
   const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
   if (!ofApi.ok) {
     const { doubt, ...unseen } = uncheckedTransaction(transactionId, ofApi.problems.join('; '));

@@ -11,7 +11,8 @@ import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { StatusEvent } from '../status-history.ts';
 import { readTopics } from '../topic-reading.ts';
-import { entryKeyOf, subjectOf } from '../ledger.ts';
+import { subjectOf } from '../../../../src/ledger/effect.ts';
+import { entryKeyOf } from '../ledger.ts';
 
 /** A payment comes from one or two commands; more means that a publisher repeats itself. */
 export const KEYS_MAX = 20;
@@ -138,7 +139,7 @@ export function namesIn(entry: Entry): string[] {
   return textsOf(subject?.quoteId, subject?.transactionId);
 }
 
-function namesOfResult({ quote, transaction }: CommandResult): string[] {
+export function namesOfResult({ quote, transaction }: CommandResult): string[] {
   const quoteOfTransaction = transaction === null ? null : quoteIdAmong(transaction.otherFieldsJson);
   return textsOf(quote?.id, quote?.transactionId, transaction?.id, quoteOfTransaction);
 }
