@@ -60,6 +60,15 @@ test('set to an earlier time, after a quiet time in which states were forgotten'
   expect(await announced(payments, [{ atHours: 4, startHours: -6 }], { known: 3 })).toEqual(['known', 'before']);
 });
 
+test('set to an earlier time: what was created right after the former one is not announced again', async () => {
+  const payments = [payment('before', -5), payment('at once', 0.5 / 3_600), payment('known', 0.1)];
+  const moves = [
+    { atHours: 0.01, startHours: 0 },
+    { atHours: 4, startHours: -6 },
+  ];
+  expect(await announced(payments, moves, { 'at once': 3, known: 3 })).toEqual(['at once', 'known', 'before']);
+});
+
 test('set to a later time for a while, and back', async () => {
   const payments = [
     payment('known', 0.1),

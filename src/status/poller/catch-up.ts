@@ -31,7 +31,6 @@ export class CatchUp {
 
   add(range: TimeRange): void {
     this.#unlisted = withRange(this.#unlisted, range);
-    this.#walk = null;
   }
 
   /** The present pass; null: nothing is left. */

@@ -3,6 +3,14 @@ import type { Transaction } from 'payment-processor-contract/types';
 import { endsIn, instantOf, type TransactionState } from '../transaction-state.ts';
 
 /**
+ * The service's filter is coarser than a window. What follows the window may have been announced, and forgotten since.
+ * @param toMs end of the window
+ */
+export function notAfter(toMs: number | null, transactions: readonly Transaction[]): readonly Transaction[] {
+  return transactions.filter(({ createdAt }) => !((instantOf(createdAt) ?? -Infinity) > (toMs ?? Infinity)));
+}
+
+/**
  * @param known its state in the index
  * @param announcedFromMs we announce unknown transactions from this creation time on
  * @param windowFromMs start of the window that listed it, for a transaction without a creation time

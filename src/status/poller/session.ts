@@ -15,6 +15,7 @@ import { instantOf, readableState, type TransactionState } from '../transaction-
 import { PollAgenda, type PollWorkKind } from './agenda.ts';
 import { PollBudget } from './budget.ts';
 import { CLOCKS_MS } from './discovery.ts';
+import { notAfter } from './judgement.ts';
 import { PollOutbox, type OutboxPort } from './outbox.ts';
 import { withRange, withoutRange } from './catch-up.ts';
 import type { PollRecord } from './record.ts';
@@ -74,6 +75,9 @@ const BACK_OFF_FIRST_MS = 1_000;
 const BACK_OFF_MAX_MS = 60_000;
 /** Longest pause that the service may ask for; after that we ask again. */
 const PAUSE_REQUESTED_MAX_MS = 300_000;
+/** After the list was unavailable for this long, or for this many intervals, a new session catches up, as after a restart. */
+const OUTAGE_MS_MIN = 600_000;
+const OUTAGE_INTERVALS = 3;
 /** Time between two records of the progress. A new owner reads at most this much again. */
 const RECORD_INTERVAL_MS = 30_000;
 
@@ -89,6 +93,9 @@ export class PollSession {
   #isStopped = false;
   #failures = 0;
   #recordedMs = 0;
+  /** When the last page came, on the monotonic clock. */
+  #answeredMs: number;
+  #isAfterOutage = false;
   /** How far the wall clock was ahead of the monotonic one at the last look. */
   #aheadMs: number;
 
@@ -98,6 +105,7 @@ export class PollSession {
     this.#clock = clock;
     this.#reports = reports;
     this.#aheadMs = aheadMsOf(clock);
+    this.#answeredMs = clock.monotonicMs();
     this.#watch = new PollWatch(settings);
     const onPublished = (observations: number): void => reports.published(observations);
     this.#outbox = new PollOutbox({ port, clock, heldForMsMax: settings.heldForMsMax, onPublished });
@@ -105,7 +113,8 @@ export class PollSession {
   }
 
   /**
-   * Ends when it is stopped, or when the clock is set back: otherwise nothing would be due until the clock is past the old time.
+   * Ends when it is stopped; when the clock is set back, because otherwise nothing would be due until the clock is past the old time;
+   * and after a long outage of the list, because only a new session lists what was created meanwhile as new.
    * @throws what `publish` rejects with
    */
   async run(): Promise<void> {
@@ -135,7 +144,7 @@ export class PollSession {
     );
     this.#recordedMs = this.#clock.nowMs();
     this.#reports.began(record.startMs, this.#watch.size(), unreadable);
-    while (!this.#isStopped && !this.#wasClockSetBack()) await this.#step(this.#agenda);
+    while (!this.#isStopped && !this.#isAfterOutage && !this.#wasClockSetBack()) await this.#step(this.#agenda);
     this.stop();
   }
 
@@ -180,11 +189,14 @@ export class PollSession {
     const nowMs = this.#clock.nowMs();
     this.#reports.called(kind, reading.kind === 'page' ? 'page' : reading.cause);
     if (reading.kind === 'page') {
-      const { fromMs } = scan.window;
+      this.#isAfterOutage = this.#wasOutage();
+      if (this.#isAfterOutage) return;
+      const { fromMs, toMs } = scan.window;
       // The catch-up lists transactions for the first time, however old they are. The service's filter is coarser than its range.
       const announcedFromMs =
         kind === 'catch-up' ? Math.max(agenda.record().startMs, fromMs) : this.#announcedFromMs(agenda);
-      this.#addPage(reading.data, announcedFromMs, fromMs, beganMs);
+      const transactions = kind === 'catch-up' ? notAfter(toMs, reading.data) : reading.data;
+      this.#addPage(transactions, announcedFromMs, fromMs, beganMs);
       for (const { id } of reading.data) this.#watch.listed(id, beganMs);
       agenda.listed(
         work,
@@ -201,6 +213,14 @@ export class PollSession {
       this.#outbox.note(record);
     }
     await this.#backOff(reading);
+  }
+
+  /** Whether the list was unavailable for long before the page that came now. */
+  #wasOutage(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const awayMs = nowMs - this.#answeredMs;
+    this.#answeredMs = nowMs;
+    return awayMs > Math.max(OUTAGE_MS_MIN, OUTAGE_INTERVALS * this.#settings.intervalMs);
   }
 
   /** Takes a call from the budget. @returns false if it had to wait: other work may be due by now */
