@@ -7,11 +7,31 @@ import { LongestFirst } from './test/support/longest-first.ts';
 // Workers inherit it, and childEnvironment() hands it on.
 process.env['NODE_COMPILE_CACHE'] ??= COMPILE_CACHE;
 const files = testFiles();
+const engine = 'test/support/engine.ts';
+const securedEngine = 'test/access/secured-engine.ts';
+/**
+ * `npm test` needs both engines anyway. In one project each worker loads what the files share only once, and none is idle while the
+ * last files of a project end.
+ */
+const withEngines =
+  process.env['npm_lifecycle_event'] === 'test'
+    ? [
+        {
+          name: 'whole',
+          include: [...files.kafka, ...files.secured, ...files.pure],
+          globalSetup: [engine, securedEngine],
+        },
+      ]
+    : [
+        { name: 'pure', include: files.pure },
+        { name: 'kafka', include: files.kafka, globalSetup: [engine] },
+        { name: 'secured', include: files.secured, globalSetup: [engine, securedEngine] },
+      ];
 
 export default defineConfig({
   test: {
-    // Tests with Kafka mostly wait: two workers for each core keep two cores busy.
-    maxWorkers: 2 * Math.min(2, availableParallelism()),
+    // Tests with Kafka mostly wait: five workers keep two cores busy.
+    maxWorkers: 2 * Math.min(2, availableParallelism()) + 1,
     sequence: { sequencer: LongestFirst },
     // What a file imports is loaded once for each worker. Kept apart, half of the time of tests in this process would go to loading.
     isolate: false,
@@ -20,18 +40,9 @@ export default defineConfig({
     // A busy machine stands still for longer than vitest's own second.
     expect: { poll: { timeout: 30_000 } },
     projects: [
-      { extends: true, test: { name: 'pure', include: files.pure } },
       // The process itself is in question: it is the file's own.
       { extends: true, test: { name: 'processes', include: files.processes, isolate: true } },
-      { extends: true, test: { name: 'kafka', include: files.kafka, globalSetup: ['test/support/engine.ts'] } },
-      {
-        extends: true,
-        test: {
-          name: 'secured',
-          include: files.secured,
-          globalSetup: ['test/support/engine.ts', 'test/access/secured-engine.ts'],
-        },
-      },
+      ...withEngines.map((test) => ({ extends: true as const, test })),
     ],
   },
 });
