@@ -63,6 +63,6 @@ function bodyInWords(body: string, parsed: JsonValue | undefined, cut: boolean):
   if (body.trim() === '') return 'an empty body';
   if (parsed !== undefined) return 'a JSON body that is not an object';
   if (cut) return 'a body that was cut off';
-  if (/^\s*<(!doctype|html|\?xml)/i.test(body)) return 'a page instead of JSON';
+  if (/^\s*<(!doctype|html|\?xml)/i.test(body)) return 'an HTML or XML page instead of JSON';
   return 'a body that is not JSON';
 }

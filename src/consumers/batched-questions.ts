@@ -47,7 +47,7 @@ export class BatchedQuestions<Answer> {
     for (const [name, { reject, resolve }] of asked) {
       const answer = answers.get(name);
       if (answer === undefined)
-        reject(new MissingAnswerError(`the brokers' answer leaves out ${name}: it does not exist`));
+        reject(new MissingAnswerError(`${name} does not exist: the brokers' answer does not mention it`));
       else resolve(answer);
     }
   }

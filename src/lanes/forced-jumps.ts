@@ -55,7 +55,7 @@ export function forcedJumpOf(place: InputPlace, seen: BoundsWithEpoch): ForcedJu
       kind: 'truncated',
       reason:
         `${where}: the lane has read up to offset ${offsetBefore}, but ${difference}: it was truncated, or restored ` +
-        `from an older copy. The lane would take new messages below offset ${offsetBefore} for redeliveries and skip them. ${RUNBOOK}`,
+        `from an older copy. If the lane continued, it would mistake new messages below offset ${offsetBefore} for redeliveries and skip them. ${RUNBOOK}`,
     };
   }
   if (seen.lowOffset > offsetAfter) {

@@ -58,7 +58,7 @@ export class StandingAside implements AsideAnnouncer {
   reason(): string | null {
     return this.#asideSinceMs === null
       ? null
-      : (this.#cause() ?? 'the problem is over: this process will ask for lanes again');
+      : (this.#cause() ?? 'the problem is over, and this process will ask for lanes again');
   }
 
   announce(): boolean {

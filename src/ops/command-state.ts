@@ -107,7 +107,7 @@ function stateOf({ entry, lane, owner }: Extract<CommandView, { kind: 'known' }>
 function detailOf({ phase }: Entry): string | null {
   switch (phase.state) {
     case 'INTENT':
-      return `a call may have been under way since ${instantInWords(phase.atMs)}, for at most ${phase.timeoutMs} ms`;
+      return `a call may have begun at ${instantInWords(phase.atMs)} or later, with a deadline of ${phase.timeoutMs} ms`;
     case 'PARKED':
       return `to be tried at ${instantInWords(phase.untilMs)}: ${maskText(phase.reason)}`;
     case 'DOUBTFUL':

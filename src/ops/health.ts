@@ -126,7 +126,7 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
   }
   if (registryFault !== null && registryProblems.size === 0) {
     // Not blocking: commands with known schemas need no registry. The next start does.
-    const reason = `the schema registry cannot be used, and no command waits for it: ${registryFault.problem}`;
+    const reason = `the schema registry cannot be used, but no command waits for it: ${registryFault.problem}`;
     findings.push({ reason, isBlocking: false });
   }
   return findings;

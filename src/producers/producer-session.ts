@@ -310,7 +310,7 @@ export class ProducerSession {
   }
 
   #assertNotOver(): void {
-    if (this.#isOver) throw new SessionOverError('the producer was dropped');
+    if (this.#isOver) throw new SessionOverError('the producer was closed');
   }
 }
 
@@ -329,7 +329,7 @@ function worstOf(verdicts: readonly BrokerVerdict[]): BrokerVerdict {
 
 /** The step is retried for all: for those that are done, a retry changes nothing. */
 function notAnswered(names: Iterable<string>): BrokerVerdict {
-  return { kind: 'moved', name: `nothing for ${[...names].join(', ')}` };
+  return { kind: 'moved', name: `it leaves out ${[...names].join(', ')}` };
 }
 
 /** Sequences wrap around to 0. */

@@ -113,7 +113,7 @@ export class TransactionalProducer {
   }
 
   async #guarded<Value>(what: string, deadlineMs: number, work: () => Promise<Value>): Promise<Value> {
-    if (this.#broken) throw new TransactionFailedError(`${what}: the producer was dropped`);
+    if (this.#broken) throw new TransactionFailedError(`${what}: the producer was closed`);
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {

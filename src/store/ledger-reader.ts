@@ -192,7 +192,7 @@ export class LedgerReader {
     this.#isStopping = true;
     onFatal(
       new Error(
-        `the ledger was not read for ${Math.round(awayMs)} ms: compaction may already have removed tombstones of that time`,
+        `the ledger was not read for ${Math.round(awayMs)} ms: compaction may have removed tombstones that we have not read`,
       ),
     );
   }

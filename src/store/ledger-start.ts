@@ -121,5 +121,5 @@ async function compareWithTopic(
 }
 
 function awayFor(awayMs: number, awayMsMax: number): string {
-  return `not read for ${Math.round(awayMs)} ms or more: compaction may remove tombstones after ${Math.round(awayMsMax)} ms`;
+  return `the ledger was not read for ${Math.round(awayMs)} ms or more: compaction may remove tombstones after ${Math.round(awayMsMax)} ms, so the store may have missed some`;
 }

@@ -173,7 +173,7 @@ describe('a processor that runs', () => {
     expect(await processor.readiness()).toEqual({
       ready: true,
       reasons: [
-        `the schema registry cannot be used, and no command waits for it: subject ${stack().topics.results}-value cannot be looked up: ` +
+        `the schema registry cannot be used, but no command waits for it: subject ${stack().topics.results}-value cannot be looked up: ` +
           `the schema registry at ${door.url} rejected the login (HTTP 401): check SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD`,
       ],
     });

@@ -188,7 +188,7 @@ describe('an error body', () => {
       { code: 'A', message: 'HTTP 400 without a message', details: '[1.10,null]' },
     ],
     ['', { code: null, message: 'HTTP 400 with an empty body', details: null }],
-    ['<html>', { code: null, message: 'HTTP 400 with a page instead of JSON', details: null }],
+    ['<html>', { code: null, message: 'HTTP 400 with an HTML or XML page instead of JSON', details: null }],
     ['upstream said no', { code: null, message: 'HTTP 400 with a body that is not JSON', details: null }],
     ['["x"]', { code: null, message: 'HTTP 400 with a JSON body that is not an object', details: null }],
   ])('%s is read', (body, error) => {

@@ -181,7 +181,7 @@ test('brokers that answer nothing, or not in time, show until a look succeeds, w
   bounds = SOUND;
   await looks(1);
   expect(watch.unanswered()).toBeNull();
-  bounds = new MissingAnswerError("the brokers' answer leaves out commands: it does not exist");
+  bounds = new MissingAnswerError("commands does not exist: the brokers' answer does not mention it");
   await looks(1);
   expect(watch.unanswered()).toBeNull();
   bounds = SOUND;

@@ -73,7 +73,7 @@ const ROWS: Row[] = [
     name: 'the registry refuses us while no lane needs it',
     change: (processor) => (processor.registryFault = REFUSED),
     ready: true,
-    reasons: ['the schema registry cannot be used, and no command waits for it: it rejected the login'],
+    reasons: ['the schema registry cannot be used, but no command waits for it: it rejected the login'],
   },
   {
     name: 'the registry refuses us and a lane waits for it, told once',

@@ -114,7 +114,7 @@ describe('the answer of EndTxn', () => {
       expect(await failureOf(commit(producer, record('a')))).toBe('not-committed');
       expect(kafka.asked.filter((point) => point === 'commit')).toHaveLength(1);
       await kafka.until(() => kafka.committed(0).length === 1);
-      await expect(commit(producer, record('b'))).rejects.toThrow('dropped');
+      await expect(commit(producer, record('b'))).rejects.toThrow('the producer was closed');
     }));
 
   test('says that the coordinator is not there, though the end stands: it is asked again, and the same comes of it', () =>

@@ -199,7 +199,7 @@ export const SETTINGS = {
   ),
   API_IDEMPOTENCY_RETENTION: setting(
     '24h',
-    'How long the service remembers a key after its first call. We stop relying on the key API_TIMEOUT_MS plus SETTLING_TIME_MS before that. A change also applies to earlier calls that are not settled.',
+    'How long the service remembers a key after its first call. We stop relying on it earlier, by API_TIMEOUT_MS plus SETTLING_TIME_MS. A change also applies to earlier calls that are not settled.',
     parseDurationMs,
   ),
   IMMEDIATE_EXECUTION: setting(
@@ -225,7 +225,7 @@ export const SETTINGS = {
   POLL_INTERVAL_MS: setting('5000', 'Interval of the status poller.', integer(100, 3_600_000)),
   POLL_START: setting(
     '',
-    'The poller finds transactions that we did not create if they were created since this time. Default: the first start with this TOPIC_PREFIX.',
+    'The poller finds transactions that we did not create only if they were created at this time or later. Default: the first start with this TOPIC_PREFIX.',
     optional(instant),
   ),
   POLL_TERMINAL_FOR: setting('72h', 'How long a terminal transaction is still watched.', parseDurationMs),
@@ -239,7 +239,7 @@ export const SETTINGS = {
   HTTP_PORT: setting('8080', 'Port of the HTTP endpoints; 0 takes a free one.', integer(0, 65_535)),
   HTTP_ADVERTISED_ADDRESS: setting(
     '',
-    'Where other members of the group reach this one for the page: a host, or http(s)://host:port. Default: HTTP_HOST and HTTP_PORT; if HTTP_HOST is a wildcard, the first address that is not loopback. none: the others do not ask this one.',
+    'Address at which the other members of the group reach this process, to show it on their pages: a host, or http(s)://host:port. Default: HTTP_HOST and HTTP_PORT; if HTTP_HOST is a wildcard, the first address that is not loopback. none: the others do not ask this process.',
     optional(memberAddress),
   ),
   HTTP_AUTH_TOKEN: setting('', 'Bearer token that page, state and metrics require, if set.', optionalText, true),

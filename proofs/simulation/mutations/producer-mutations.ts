@@ -45,7 +45,7 @@ export const PRODUCER_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a producer that was dropped sends what it has left',
-    find: "if (this.#isOver) throw new SessionOverError('the producer was dropped');",
+    find: "if (this.#isOver) throw new SessionOverError('the producer was closed');",
     replace: '',
     isToldDirectly: true,
   },
