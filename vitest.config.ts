@@ -8,24 +8,16 @@ import { LongestFirst } from './test/support/longest-first.ts';
 process.env['NODE_COMPILE_CACHE'] ??= COMPILE_CACHE;
 const files = testFiles();
 const engine = 'test/support/engine.ts';
-const securedEngine = 'test/access/secured-engine.ts';
 /**
- * `npm test` needs both engines anyway. In one project each worker loads what the files share only once, and none is idle while the
- * last files of a project end.
+ * `npm test` needs the engine anyway. In one project each worker loads what the files share only once, and none is idle while the last
+ * pure files end. The engine with authentication is not part of it: it would take processor time until the end.
  */
-const withEngines =
+const unsecured =
   process.env['npm_lifecycle_event'] === 'test'
-    ? [
-        {
-          name: 'whole',
-          include: [...files.kafka, ...files.secured, ...files.pure],
-          globalSetup: [engine, securedEngine],
-        },
-      ]
+    ? [{ name: 'unsecured', include: [...files.kafka, ...files.pure], globalSetup: [engine] }]
     : [
         { name: 'pure', include: files.pure },
         { name: 'kafka', include: files.kafka, globalSetup: [engine] },
-        { name: 'secured', include: files.secured, globalSetup: [engine, securedEngine] },
       ];
 
 export default defineConfig({
@@ -42,7 +34,11 @@ export default defineConfig({
     projects: [
       // The process itself is in question: it is the file's own.
       { extends: true, test: { name: 'processes', include: files.processes, isolate: true } },
-      ...withEngines.map((test) => ({ extends: true as const, test })),
+      ...unsecured.map((test) => ({ extends: true as const, test })),
+      {
+        extends: true,
+        test: { name: 'secured', include: files.secured, globalSetup: [engine, 'test/access/secured-engine.ts'] },
+      },
     ],
   },
 });

@@ -12,7 +12,6 @@ const LONGEST: readonly string[] = [
   'test/access/door',
   'test/promises/i5-start',
   'test/ops/tracing',
-  'test/access/whole-roles',
   'packages/client/test/subscription-holds',
   'proofs/simulation/scene',
   'test/promises/i2-no-money-twice',
@@ -22,7 +21,6 @@ const LONGEST: readonly string[] = [
   'test/demo/demo',
   'packages/cli/test/hold',
   'test/promises/i1-forced-jumps',
-  'test/access/password-change',
 ];
 
 const PURE = testFiles().pure;

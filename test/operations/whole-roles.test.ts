@@ -12,8 +12,8 @@ import { rightInWords, rightsOf, type Right, type Role } from 'payment-processor
 import { runCli, startCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { LANES, Stack } from '../support/stack.ts';
-import { AskedRights } from './asked-rights.ts';
-import { SecuredKafka } from './secured-kafka.ts';
+import { AskedRights } from '../access/asked-rights.ts';
+import { SecuredKafka } from '../access/secured-kafka.ts';
 import { unknownTransfer } from '../support/lost-answer.ts';
 
 /** Of anything but JSON in this shape nothing is read here. */

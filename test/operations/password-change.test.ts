@@ -12,7 +12,7 @@ import { transferInOf } from '../support/commands.ts';
 import { KafkaGate } from '../support/kafka-gate.ts';
 import type { RunningProcessor } from '../support/processor.ts';
 import { Stack } from '../support/stack.ts';
-import { SecuredKafka } from './secured-kafka.ts';
+import { SecuredKafka } from '../access/secured-kafka.ts';
 
 const COMMANDS = 20;
 /** New connections, and a look at what Kafka allows. */
