@@ -123,10 +123,11 @@ export async function submitDecision(
   }
 }
 
-/** Whether the result comes from this very decision, with all of its content. */
+/** Whether the result comes from this very decision, with all of its content. Without an id it names what the ledger knew. */
 export function isMadeBy({ headers, value }: DecidedResult, order: OperatorOrder): boolean {
   const { transaction, warnings } = value;
-  const isTransaction = order.decision !== 'EXECUTED' || (transaction?.id ?? null) === order.transactionId;
+  const isTransaction =
+    order.decision !== 'EXECUTED' || order.transactionId === null || transaction?.id === order.transactionId;
   return headers[DECISION_HEADER] === order.id && warnings.includes(auditOf(order)) && isTransaction;
 }
 

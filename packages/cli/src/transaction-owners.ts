@@ -2,29 +2,28 @@
  * Whether a transaction belongs, or may belong, to another command. A transaction with the same accounts and amount from the
  * same time fits a command as well as its own.
  */
-import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
+import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import { possibleEffectOf } from '../../../src/ledger/effect.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { mayBeUnfinished, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
 import { OUTPUT_RETENTION_MS } from 'payment-processor-contract/topic-definitions';
-import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, Transaction } from 'payment-processor-contract/types';
 import { fits, LATE_MS_MAX, type CheckResult } from './decided-transaction.ts';
 import { isoOf } from './event-output.ts';
 import { scanLedger } from './ledger.ts';
-import { findKeysOfResults, namesIn, namesOfResult, type FoundKeys } from './story/find-keys.ts';
+import { findOwnersInResults, mayPay, namesIn, type FoundKeys } from './story/find-keys.ts';
 import { within } from './topic-reading.ts';
 import { compared, isMadeByCall, sentMsOf } from './transaction-comparison.ts';
 
 const READ_FOR_MS = 120_000;
 /** Records that name a transaction were written after it was made; clocks differ by less than this. */
 const LOOK_BEFORE_MS = 3_600_000;
-/** How the audit of an entry begins that an operator decided EXECUTED. */
-const DECIDED_EXECUTED = 'EXECUTED on revision ';
 
 export interface FoundOwners extends FoundKeys {
   /** Entries of other commands that may have made the transaction. */
   readonly rivals: readonly Entry[];
+  /** Keys of other commands that were decided EXECUTED without their transaction: it may be this one. */
+  readonly unnamed: readonly string[];
 }
 
 /**
@@ -39,8 +38,10 @@ export async function lookForOwners(
   entry: Entry,
 ): Promise<CheckResult> {
   const { key } = entry;
-  const names = (other: Entry): boolean => namesIn(other).includes(transactionId);
-  const finding = findKeysOfResults(settings, new Set([transactionId]), sentMsOf(entry) - LOOK_BEFORE_MS);
+  const names = (other: Entry): boolean =>
+    namesIn(other).includes(transactionId) &&
+    mayPay(other.commandType, other.phase.state === 'DONE' ? other.phase.outcome : null);
+  const finding = findOwnersInResults(settings, transactionId, sentMsOf(entry) - LOOK_BEFORE_MS);
   const [late, ofLedger] = await Promise.all([
     within(
       READ_FOR_MS,
@@ -51,43 +52,30 @@ export async function lookForOwners(
       settings,
       READ_FOR_MS,
       // An Avro string is its UTF-8 bytes: most records need not be decoded.
-      (_key, value) =>
-        mayBeUnfinished(value) ||
-        mayBeUnknown(value) ||
-        value.includes(transactionId) ||
-        value.includes(DECIDED_EXECUTED),
+      (_key, value) => mayBeUnfinished(value) || mayBeUnknown(value) || value.includes(transactionId),
       (other): other is Entry => names(other) || (transaction !== null && mayHaveMade(other, key, transaction)),
     ),
   ]);
-  const ofResults = late.length === 0 ? await finding : { keys: [], cuts: late };
+  const ofResults = late.length === 0 ? await finding : { keys: [], cuts: late, unnamed: [] };
   const entries = ofLedger.found.map((one) => one.entry);
   return ownersInWords(transactionId, key, {
     keys: [...new Set([...ofResults.keys, ...entries.filter(names).map((other) => other.key)])],
     cuts: [...goneText(sentMsOf(entry), Date.now()), ...ofResults.cuts, ...ofLedger.cuts],
-    rivals: await withoutTransaction(
-      settings,
-      entries.filter((other) => !names(other)),
-    ),
+    rivals: entries.filter((other) => !names(other)),
+    unnamed: ofResults.unnamed
+      .filter((result) => result.commandKey !== key && mayMean(result, entry, transaction))
+      .map(({ commandKey }) => commandKey),
   });
 }
 
-/** A command that an operator decided EXECUTED is no rival if its result names its transaction. */
-async function withoutTransaction(settings: ClientSettings, rivals: readonly Entry[]): Promise<Entry[]> {
-  const { results } = topicNames(settings.TOPIC_PREFIX);
-  const registry = createRegistry(settings);
-  const left: Entry[] = [];
-  for (const rival of rivals) {
-    const { phase } = rival;
-    const decoded =
-      isDecidedExecuted(rival) && phase.state === 'DONE' ? await registry.decode(results, phase.result.value) : null;
-    const isNamed = decoded?.kind === 'record' && namesOfResult(decoded.value as CommandResult).length > 0;
-    if (!isNamed) left.push(rival);
-  }
-  return left;
-}
-
-function isDecidedExecuted({ audit, phase }: Entry): boolean {
-  return phase.state === 'DONE' && phase.outcome === 'ACCEPTED' && audit.at(-1)?.startsWith(DECIDED_EXECUTED) === true;
+/** Results do not show what was asked for, so any transaction of a command's time may be the one that its operator found. */
+function mayMean(
+  { commandTimestamp, commandType }: CommandResult,
+  entry: Entry,
+  transaction: Transaction | null,
+): boolean {
+  const createdMs = Date.parse(transaction?.createdAt ?? '');
+  return commandType === entry.commandType && !(Number(commandTimestamp) > createdMs + LATE_MS_MAX);
 }
 
 /** An UNKNOWN result is never forgotten, and may be older than the kept results of other commands. */
@@ -97,24 +85,25 @@ export function goneText(sentMs: number, nowMs: number): string[] {
 }
 
 /**
- * Whether the entry belongs to another command that fits the transaction and made a call at that time whose effect is unknown, or
- * was decided by an operator.
+ * Whether the entry belongs to another command that fits the transaction and made a call with unknown effect at that time.
  */
 export function mayHaveMade(entry: Entry, key: string, transaction: Transaction): boolean {
   const { lastEndedMs, phase } = entry;
   if (entry.key === key || !isMadeByCall(entry)) return false;
   const isOpen =
     phase.state === 'DONE'
-      ? (phase.outcome === 'UNKNOWN' || isDecidedExecuted(entry)) &&
+      ? phase.outcome === 'UNKNOWN' &&
         !(Date.parse(transaction.createdAt ?? '') > (lastEndedMs ?? sentMsOf(entry)) + LATE_MS_MAX)
       : possibleEffectOf(entry)?.on === 'new';
-  const comparison = compared(transaction, entry);
-  // The fields of a finished command are not kept, so any transaction of its time may be the one that was meant.
-  return isOpen && (isDecidedExecuted(entry) ? comparison.differing.length === 0 : fits(comparison));
+  return isOpen && fits(compared(transaction, entry));
 }
 
 /** @param found keys whose result or entry names the transaction, and commands that may have made it */
-export function ownersInWords(transactionId: string, key: string, { cuts, keys, rivals }: FoundOwners): CheckResult {
+export function ownersInWords(
+  transactionId: string,
+  key: string,
+  { cuts, keys, rivals, unnamed }: FoundOwners,
+): CheckResult {
   const others = keys.filter((other) => other !== key);
   const what = `transaction ${transactionId}`;
   const doubts = [
@@ -126,6 +115,11 @@ export function ownersInWords(transactionId: string, key: string, { cuts, keys, 
       : [
           `${what} may belong to another command: ${rivals.map(stateOf).join('; ')} (${look(rivals.map((rival) => rival.key))})`,
         ]),
+    ...(unnamed.length === 0
+      ? []
+      : [
+          `${what} may be what another command was decided EXECUTED for, without naming it: ${unnamed.join(', ')} (${look(unnamed)})`,
+        ]),
     ...(cuts.length === 0
       ? []
       : [`it is not known whether ${what} belongs to another command (not read: ${cuts.join('; ')})`]),
@@ -133,9 +127,7 @@ export function ownersInWords(transactionId: string, key: string, { cuts, keys, 
   return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes: [] };
 }
 
-function stateOf(entry: Entry): string {
-  const { key, phase } = entry;
-  if (isDecidedExecuted(entry)) return `${key}, decided EXECUTED without its transaction`;
+function stateOf({ key, phase }: Entry): string {
   return `${key}, ${phase.state === 'DONE' ? phase.outcome : phase.state}`;
 }
 

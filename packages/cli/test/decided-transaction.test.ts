@@ -293,7 +293,7 @@ describe('whose a transaction is', () => {
   const mine = lost('transfer-in', { key: 'mine' });
   const theirs = lost('transfer-in', { key: 'theirs' });
   const doubtOf = (found: Partial<Parameters<typeof ownersInWords>[2]>): string | null =>
-    ownersInWords('Transaction:5', 'mine', { keys: ['mine'], cuts: [], rivals: [], ...found }).doubt;
+    ownersInWords('Transaction:5', 'mine', { keys: ['mine'], cuts: [], rivals: [], unnamed: [], ...found }).doubt;
 
   test('is in doubt where the result or entry of another command names it', () => {
     expect(doubtOf({})).toBeNull();
@@ -318,6 +318,12 @@ describe('whose a transaction is', () => {
   test('is in doubt where another command may have made it, of which nobody knows yet', () => {
     expect(doubtOf({ rivals: [theirs] })).toBe(
       'transaction Transaction:5 may belong to another command: theirs, UNKNOWN (`show theirs`)',
+    );
+  });
+
+  test('is in doubt where another command was decided EXECUTED and names none', () => {
+    expect(doubtOf({ unnamed: ['theirs'] })).toBe(
+      'transaction Transaction:5 may be what another command was decided EXECUTED for, without naming it: theirs (`show theirs`)',
     );
   });
 

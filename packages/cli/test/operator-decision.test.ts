@@ -1,6 +1,7 @@
 /** "Carried out" is said of the very decision alone: another's, however alike, ends in words that claim nothing. */
 import { describe, expect, test } from 'vitest';
 import { isMadeBy, refusalIn, type DecidedResult } from '../src/operator-decision.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { auditOf, decideByOperator, type OperatorOrder } from '../../../src/ledger/operator.ts';
 import { aPolicy, entryAt, unknown } from '../../../test/ledger/entries.ts';
@@ -16,8 +17,8 @@ const ours: OperatorOrder = {
 };
 
 /** The result that the processor makes of a decision on an UNKNOWN of revision 1. */
-function resultOf(order: OperatorOrder): DecidedResult {
-  const reply = decideByOperator(unknown(entryAt('transfer-in')), order, 3_000, aPolicy());
+function resultOf(order: OperatorOrder, type: CommandType = 'transfer-in'): DecidedResult {
+  const reply = decideByOperator(unknown(entryAt(type)), order, 3_000, aPolicy());
   if (reply.kind !== 'decided' || reply.decision.kind !== 'finish') throw new Error('no result');
   const headers = order.id === null ? {} : { 'decision-id': order.id };
   return { kind: 'result', headers, value: reply.decision.result } as unknown as DecidedResult;
@@ -37,12 +38,19 @@ describe('the result of a decision', () => {
     expect(isMadeBy(result, { ...ours, expectedRevision: 2 })).toBe(false);
   });
 
+  test('names the transaction that the command is about, where the decision names none', () => {
+    const unnamed = { ...ours, transactionId: null };
+    const result = resultOf(unnamed, 'execute-quote');
+    expect(result.value.transaction?.id).toBe('Transaction:1');
+    expect(isMadeBy(result, unnamed)).toBe(true);
+    expect(isMadeBy(result, ours)).toBe(false);
+  });
+
   test.each<[string, Partial<OperatorOrder>]>([
     ['an equal decision in another message', { id: 'event-2' }],
     ['an equal decision without an id', { id: null }],
     ['the opposite, by the same name, with the same reason', { decision: 'NOT_EXECUTED', transactionId: null }],
     ['another transaction', { transactionId: 'Transaction:6' }],
-    ['no transaction', { transactionId: null }],
     ['another operator', { operator: 'ada' }],
     ['an operator whose name ends alike', { operator: 'not by dana' }],
     ['another reason', { reason: 'ticket 4712' }],

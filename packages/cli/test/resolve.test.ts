@@ -70,9 +70,7 @@ describe('unknown list', () => {
     );
     expect(text.stdout).toContain('npm run cli -- show first\n');
     expect(text.stdout).toMatch(/npm run cli -- transactions list --all --sort-order asc --start-date 2\S+Z$/m);
-    expect(text.stdout).toMatch(
-      /npm run cli -- resolve first --decision '.*' --expected-revision 1 --transaction-id '.*' --reason '.*'$/m,
-    );
+    expect(text.stdout).toMatch(/npm run cli -- resolve first --decision '.*' --expected-revision 1 --reason '.*'$/m);
     expect(text.stdout).toContain(String.raw`resolve 'order'\''$(reboot)' --decision`);
 
     // In a pod the system's user is nobody's name, and the decision is kept with a name.
@@ -182,7 +180,7 @@ describe('resolve', () => {
     expect(unnamed.stderr).toMatch(/no transaction is named, so nothing was compared.*give --transaction-id/);
     const again = await resolve('lost-before', ...args);
     expect(again).toMatchObject({ code: 7, documents: [] });
-    expect(again.stderr).toMatch(/may belong to another command: lost-after, decided EXECUTED without its transaction/);
+    expect(again.stderr).toMatch(/may be what another command was decided EXECUTED for, without naming it: lost-after/);
   });
 
   test('carries out NOT_EXECUTED with exit code 0, and RETRY by how the command ends', async () => {

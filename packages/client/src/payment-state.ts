@@ -64,7 +64,9 @@ export function paymentState<Result extends ResultRecord>(
   // Without an event, the answer itself is the latest observation.
   const change = changes.get(transactionId);
   const { failureReason = null, status = null } = (change === undefined ? result.transaction : change) ?? {};
-  if (!isFinalStatus(status)) return { kind: 'open', status, transactionId, result };
+  // An operator said that it was paid: an expired transaction is not the one, or not the last word.
+  const isContradicted = status === 'EXPIRED' && result.settledBy === 'OPERATOR';
+  if (!isFinalStatus(status) || isContradicted) return { kind: 'open', status, transactionId, result };
   return { kind: 'settled', status, transactionId, failureReason, result };
 }
 
@@ -78,9 +80,13 @@ function onlyTransaction(
 ): string | null {
   const sinceMs = Number(commandTimestamp) - CLOCK_SKEW_MS_MAX;
   const [only, ...others] = [...changes].filter(
-    ([, change]) => change === null || (Number(change.observedAt) >= sinceMs && change.status !== 'EXPIRED'),
+    ([, change]) => change === null || (Number(change.observedAt) >= sinceMs && !isOfReplacedQuote(change)),
   );
   return only === undefined || others.length > 0 ? null : only[0];
+}
+
+function isOfReplacedQuote({ failureReason, status }: TransactionStatusChanged): boolean {
+  return status === 'EXPIRED' || failureReason === 'QUOTE_EXPIRED';
 }
 
 /** A key's result in its lane. Without a value it is unreadable, and may be any result. */

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { PaymentEvent, Stream } from '../src/events.ts';
 import type { Listener } from '../src/live-events.ts';
 import { followPayment, type Settlement, type SettlementOptions } from '../src/settlement.ts';
-import type { Outcome } from 'payment-processor-contract/commands';
+import type { Outcome, SettledBy } from 'payment-processor-contract/commands';
 import type { Transaction } from 'payment-processor-contract/types';
 import { resultOf } from './result-of.ts';
 
@@ -18,6 +18,7 @@ interface Given {
   revision?: number;
   id?: string | null;
   status?: string;
+  settledBy?: SettledBy;
 }
 
 function envelope(topic: string, key: string, offset: bigint) {
@@ -27,10 +28,15 @@ function envelope(topic: string, key: string, offset: bigint) {
 
 function result(
   outcome: Outcome,
-  { id = ID, offset = 1n, revision = 1, status = 'PENDING' }: Given = {},
+  { id = ID, offset = 1n, revision = 1, settledBy = 'ANSWER', status = 'PENDING' }: Given = {},
 ): PaymentEvent {
   const transaction = id === null ? null : ({ id, status, failureReason: null } as Transaction);
-  const value = resultOf(KEY, { outcome, revision, transaction: outcome === 'ACCEPTED' ? transaction : null });
+  const value = resultOf(KEY, {
+    outcome,
+    revision,
+    settledBy,
+    transaction: outcome === 'ACCEPTED' ? transaction : null,
+  });
   return { ...envelope('results', KEY, offset), kind: 'result', value } as PaymentEvent;
 }
 
@@ -183,6 +189,14 @@ describe('a payment that is followed is settled', () => {
     expect(await new Topics([decided], [expired]).follow()).toMatchObject({ kind: 'open', status: null });
     const paid = new Topics([decided], [expired, change('COMPLETED', { offset: 2n })]);
     expect(await paid.follow()).toMatchObject({ kind: 'settled', status: 'COMPLETED', transactionId: ID });
+  });
+
+  test('not by an expired transaction that an operator named as paid', async () => {
+    const decided = result('ACCEPTED', { settledBy: 'OPERATOR' });
+    expect(await new Topics([decided], [change('EXPIRED')]).follow()).toMatchObject({
+      kind: 'open',
+      status: 'EXPIRED',
+    });
   });
 
   test('by the only transaction that names it, where the result names none', async () => {

@@ -108,12 +108,11 @@ export function nextCommands(entry: Entry): { show: string; look: string; resolv
   const key = shellWord(entry.key);
   const since = isoOf(sentMsOf(entry) - (subjectOf(entry) === null ? LOOK_BEFORE_MS : LOOK_BEFORE_KNOWN_MS));
   const decision = `--decision 'EXECUTED, NOT_EXECUTED or RETRY' --expected-revision ${entry.revision}`;
-  const transaction = subjectOf(entry) === null ? " --transaction-id 'the one found; with EXECUTED only'" : '';
   return {
     show: `${cli} show ${key}`,
     // The oldest first: those of the time of its calls.
     look: `${cli} transactions list --all --sort-order asc --start-date ${since}`,
-    resolve: `${cli} resolve ${key} ${decision}${transaction} --reason 'what was found'`,
+    resolve: `${cli} resolve ${key} ${decision} --reason 'what was found'`,
   };
 }
 

@@ -72,26 +72,54 @@ export async function findKeys(
   return { keys: [...keys], cuts, isCutShort: hidden.length > 0 || unread.count > 0 };
 }
 
-/** Like findKeys, but only from results with this timestamp or a later one, without a limit. */
-export async function findKeysOfResults(
+export interface OwningResults extends FoundKeys {
+  /** Results that an operator decided EXECUTED, without naming a transaction. */
+  readonly unnamed: readonly CommandResult[];
+}
+
+/**
+ * Finds commands that the transaction pays, or may pay, in results with this timestamp or a later one, without a limit. A rejection
+ * pays for nothing, nor does a command without effect.
+ */
+export async function findOwnersInResults(
   settings: ClientSettings,
-  ids: ReadonlySet<string>,
+  transactionId: string,
   sinceMs: number,
-): Promise<FoundKeys> {
+): Promise<OwningResults> {
   const { results } = topicNames(settings.TOPIC_PREFIX);
   const registry = createRegistry(settings);
   const keys = new Set<string>();
-  const unread = { count: 0 };
+  const unnamed = new Map<string, CommandResult>();
+  let unread = 0;
   const hidden = await readTopics(settings, {
     topics: [results],
     sinceMs,
     onRecord: async ({ key, value }) => {
       if (key === null || value === null || keys.has(key.toString())) return;
-      if (await isNamedIn(value, ids, registry, results, unread)) keys.add(key.toString());
+      // An Avro string is its UTF-8 bytes: most records need not be decoded.
+      if (!value.includes(transactionId) && !value.includes(DECIDED_EXECUTED)) return;
+      const decoded = await registry.decode(results, value);
+      if (decoded.kind !== 'record') {
+        unread += 1;
+        return;
+      }
+      const result = decoded.value as CommandResult;
+      const names = namesOfResult(result);
+      if (!mayPay(result.commandType, result.outcome)) return;
+      if (names.includes(transactionId)) keys.add(result.commandKey);
+      else if (names.length === 0 && result.settledBy === 'OPERATOR') unnamed.set(result.commandKey, result);
     },
   });
-  const cuts = unread.count === 0 ? [] : [`${unread.count} results: they cannot be read by this release or now`];
-  return { keys: [...keys], cuts: [...hidden, ...cuts] };
+  const cuts = unread === 0 ? [] : [`${unread} results: they cannot be read by this release or now`];
+  return { keys: [...keys], unnamed: [...unnamed.values()], cuts: [...hidden, ...cuts] };
+}
+
+/** How the audit of an operator's EXECUTED begins. */
+const DECIDED_EXECUTED = 'EXECUTED on revision ';
+
+/** @param outcome null: the command is not finished */
+export function mayPay(commandType: string, outcome: string | null): boolean {
+  return commandType !== 'reject-transaction' && (outcome === null || outcome === 'ACCEPTED' || outcome === 'UNKNOWN');
 }
 
 /** @param result the raw record; counted if it is unreadable */
@@ -139,7 +167,7 @@ export function namesIn(entry: Entry): string[] {
   return textsOf(subject?.quoteId, subject?.transactionId);
 }
 
-export function namesOfResult({ quote, transaction }: CommandResult): string[] {
+function namesOfResult({ quote, transaction }: CommandResult): string[] {
   const quoteOfTransaction = transaction === null ? null : quoteIdAmong(transaction.otherFieldsJson);
   return textsOf(quote?.id, quote?.transactionId, transaction?.id, quoteOfTransaction);
 }
