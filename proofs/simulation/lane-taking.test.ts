@@ -26,7 +26,7 @@ function laneWith(changes: object): Lane {
     retention: { doneMs: 1e9, transactionMs: 1e9 },
     index: new MemoryIndex(1),
     reader: { seen: async () => [], fetchAgain: silence, ownCommitted: silence },
-    calls: { onCapacity: silence, release: silence },
+    calls: { onCapacity: silence, drain: silence, release: silence },
     clock: systemClock,
     log: { info: silence, warn: silence, error: silence },
     reports: { laneLost: silence },

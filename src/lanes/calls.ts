@@ -10,6 +10,8 @@
  *   running   the call has just passed the gate; the answer comes within the call's deadline
  *   ended     the claim is returned; the answer is kept until the lane has committed its consequences
  *   settle    forgets the attempt
+ *   drain     the lane goes to another process: calls that still wait end at once, as never begun. The next owner could not know
+ *             that they never began
  *   release   the lane is lost or acquired again: forgets attempts that never began. Remembers those that began, without
  *             their claims: otherwise a new owner would take their intents for calls that never began
  */
@@ -153,6 +155,16 @@ export class Calls {
     if (this.#scheduler.cancel(attemptId)) this.#pump();
   }
 
+  /** The lane begins no more calls. Call it again when an intent was committed since. */
+  drain(lane: number, reason: string): void {
+    this.#scheduler.release(lane);
+    for (const [attemptId, attempt] of this.#attempts) {
+      if (attempt.lane !== lane || attempt.stage !== 'waiting') continue;
+      this.#ended(attemptId, attempt, { kind: 'not-begun', reason });
+    }
+    this.#pump();
+  }
+
   /** The lane discards its memory, and does not know whether its last transaction was committed. */
   release(lane: number): void {
     for (const [attemptId, attempt] of this.#attempts) {
@@ -270,6 +282,10 @@ export class Calls {
 
   #end(attemptId: string, attempt: Attempt, end: CallEnd): void {
     this.#scheduler.free(attempt.workClass);
+    this.#ended(attemptId, attempt, end);
+  }
+
+  #ended(attemptId: string, attempt: Attempt, end: CallEnd): void {
     attempt.stage = 'ended';
     attempt.end = end;
     this.#giveBack(attempt);

@@ -189,6 +189,7 @@ export class OpenLane implements LaneFiller {
       if (entry.phase.state === 'INTENT') this.#attempts.begin(entry);
       else this.#timers.set(entry, this.#aheadMs);
     }
+    if (this.#stage === 'draining') this.#endWaitingCalls();
     onMoved(moved.map(([topic, offset]) => ({ topic, lane, offset })));
   }
 
@@ -213,6 +214,7 @@ export class OpenLane implements LaneFiller {
     this.#submissions.reject('this process is handing the lane over');
     this.#timers.clear();
     this.#careful?.drain();
+    this.#endWaitingCalls();
     if (this.#commit === 0 || this.#careful?.isMarkStale() === true) this.#isIdle = false;
     this.wake();
   }
@@ -244,6 +246,10 @@ export class OpenLane implements LaneFiller {
   isBusy(): boolean {
     if (!this.#isIdle || this.#attempts.waitingEvents > 0) return true;
     return [...this.#memory.unfinished.values()].some(({ phase }) => phase.state === 'INTENT');
+  }
+
+  #endWaitingCalls(): void {
+    this.#parts.calls.drain(this.#parts.lane, 'the lane goes to another process');
   }
 
   #begin(): LaneTransaction {

@@ -93,3 +93,32 @@ test('a lane that is given up gives back the slots of calls that never began, an
   for (const attemptId of ['d', 'e']) expect(underWay.claim(claim(attemptId, 1, false))).toBeNull();
   expect(underWay.claim(claim('f', 1, false))).toBe('no-slot');
 });
+
+test('the calls of a lane that is handed over end at once if they wait; those that run go on, and others get the slots', async () => {
+  const answered = Promise.withResolvers<Reading>();
+  const began: string[] = [];
+  const underWay = callsOf((attemptId) => {
+    began.push(attemptId);
+    return answered.promise;
+  });
+  const ends: string[] = [];
+  const owner: CallOwner = { gate: () => null, ended: (attemptId, { kind }) => ends.push(`${attemptId} ${kind}`) };
+  for (const attemptId of ['runs', 'runs-too', 'waits', 'waits-too']) {
+    expect(underWay.claim(claim(attemptId, 0, true))).toBeNull();
+    begin(underWay, attemptId, owner);
+  }
+  expect(underWay.claim(claim('of-another', 1, true))).toBeNull();
+  begin(underWay, 'of-another', owner);
+  expect(began).toEqual(['runs', 'runs-too']);
+  underWay.drain(0, 'the lane goes to another process');
+  expect(ends).toEqual(['waits not-begun', 'waits-too not-begun']);
+  underWay.drain(0, 'again');
+  expect(ends).toHaveLength(2);
+  answered.resolve(ANSWER);
+  await eventually(
+    async () => ends,
+    (all) => all.length === 5,
+    'the other ends',
+  );
+  expect(began).toEqual(['runs', 'runs-too', 'of-another']);
+});

@@ -86,8 +86,9 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'calls that wait are not released with their lane',
     find: `    this.#scheduler.release(lane);
+    this.#pump();
 `,
-    replace: '',
+    replace: '    this.#pump();\n',
     among: ['handovers', 'slow-service'],
   },
   {
