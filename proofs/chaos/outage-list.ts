@@ -21,6 +21,9 @@ const HTML = { contentType: 'text/html', body: '<html><body><h1>Something answer
 const SLOW_MS = 1_500;
 const TOO_SLOW_MS = 2_600;
 
+/** The breaker of a type that had few calls may stay closed. */
+const UNREACHABLE = /payment service|breaker open/;
+
 export const OUTAGES: readonly Outage[] = [
   // A baseline; it also loads every schema into publishers and processors before the registry goes down.
   { name: 'none', begin: async () => undefined, end: async () => undefined, readiness: null },
@@ -28,18 +31,18 @@ export const OUTAGES: readonly Outage[] = [
     name: 'service down',
     begin: ({ link }) => link.cut(),
     end: ({ link }) => link.restore(),
-    readiness: /payment service/,
+    readiness: UNREACHABLE,
   },
   {
     name: 'service silent',
     begin: async ({ link }) => link.halt(),
     end: async ({ link }) => link.resume(),
-    readiness: /payment service/,
+    readiness: UNREACHABLE,
   },
   faulty('service slow', null, { kind: 'delay', delayMs: SLOW_MS }),
-  faulty('service slower than the deadline', /payment service|breaker open/, { kind: 'delay', delayMs: TOO_SLOW_MS }),
-  faulty('every answer a 503', /payment service|breaker open/, { kind: 'status', httpStatus: 503 }),
-  faulty('changes answered with 500, GET works', /payment service|breaker open/, ...onChanges({ httpStatus: 500 })),
+  faulty('service slower than the deadline', UNREACHABLE, { kind: 'delay', delayMs: TOO_SLOW_MS }),
+  faulty('every answer a 503', UNREACHABLE, { kind: 'status', httpStatus: 503 }),
+  faulty('changes answered with 500, GET works', UNREACHABLE, ...onChanges({ httpStatus: 500 })),
   faulty('changes answered with 404 in HTML, GET works', null, ...onChanges({ httpStatus: 404, ...HTML })),
   faulty('401', /held.*401/, { kind: 'status', httpStatus: 401 }),
   faulty('changes answered with 401, GET works', /held.*401/, ...onChanges({ httpStatus: 401 })),
