@@ -7,18 +7,6 @@ import { LongestFirst } from './test/support/longest-first.ts';
 // Workers inherit it, and childEnvironment() hands it on.
 process.env['NODE_COMPILE_CACHE'] ??= COMPILE_CACHE;
 const files = testFiles();
-const engine = 'test/support/engine.ts';
-/**
- * `npm test` needs the engine anyway. In one project each worker loads what the files share only once, and none is idle while the last
- * pure files end. The engine with authentication is not part of it: it would take processor time until the end.
- */
-const unsecured =
-  process.env['npm_lifecycle_event'] === 'test'
-    ? [{ name: 'unsecured', include: [...files.kafka, ...files.pure], globalSetup: [engine] }]
-    : [
-        { name: 'pure', include: files.pure },
-        { name: 'kafka', include: files.kafka, globalSetup: [engine] },
-      ];
 
 export default defineConfig({
   test: {
@@ -32,12 +20,17 @@ export default defineConfig({
     // A busy machine stands still for longer than vitest's own second.
     expect: { poll: { timeout: 30_000 } },
     projects: [
+      { extends: true, test: { name: 'pure', include: files.pure } },
       // The process itself is in question: it is the file's own.
       { extends: true, test: { name: 'processes', include: files.processes, isolate: true } },
-      ...unsecured.map((test) => ({ extends: true as const, test })),
+      { extends: true, test: { name: 'kafka', include: files.kafka, globalSetup: ['test/support/engine.ts'] } },
       {
         extends: true,
-        test: { name: 'secured', include: files.secured, globalSetup: [engine, 'test/access/secured-engine.ts'] },
+        test: {
+          name: 'secured',
+          include: files.secured,
+          globalSetup: ['test/support/engine.ts', 'test/access/secured-engine.ts'],
+        },
       },
     ],
   },

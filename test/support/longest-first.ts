@@ -1,6 +1,5 @@
 /** Long files first, so that the workers end together; then those that wait for Kafka; the pure ones fill the gaps. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { testFiles } from './test-groups.ts';
 
 /** Files that take over 20 s each on two idle cores, longest first. */
 const LONGEST: readonly string[] = [
@@ -23,16 +22,14 @@ const LONGEST: readonly string[] = [
   'test/promises/i1-forced-jumps',
 ];
 
-const PURE = testFiles().pure;
-
 export class LongestFirst extends BaseSequencer {
   override async sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
     return [...specifications].sort((left, right) => rankOf(left) - rankOf(right));
   }
 }
 
-function rankOf({ moduleId }: TestSpecification): number {
+function rankOf({ moduleId, project }: TestSpecification): number {
   const place = LONGEST.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
   if (place >= 0) return place;
-  return LONGEST.length + (PURE.some((file) => moduleId.endsWith(`/${file}`)) ? 1 : 0);
+  return LONGEST.length + (project.name === 'pure' ? 1 : 0);
 }
