@@ -66,9 +66,11 @@ while ended is None and time.monotonic() < deadline:
     read.discard(place)
     topic = message.topic()
     value = deserialize[topic](message.value(), SerializationContext(topic, MessageField.VALUE))
-    if topic == changes and key in value['commandKeys']:
+    if topic == changes:
+        # Of all payments: an operator may decide, after the last event of a payment, that this command made it.
         statuses[value['transactionId']] = value['status']
-        print(f'{key}: {value["status"]} of {value["transactionId"]}, seen by {value["observedBy"]}', flush=True)
+        if key in value['commandKeys']:
+            print(f'{key}: {value["status"]} of {value["transactionId"]}, seen by {value["observedBy"]}', flush=True)
     elif (
         topic == results
         and value['commandKey'] == key

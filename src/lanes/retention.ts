@@ -58,7 +58,7 @@ export class Retention {
     if (this.#isRecorded || transaction.isEmpty()) return;
     this.#isRecorded = true;
     const { index, lane, retention } = this.#parts;
-    // By the brokers' clocks alone, which date dead letters too: ours may be far ahead.
+    // By the brokers' clocks alone: ours may be far ahead, and no later record would correct it.
     const nowMs = index.checkpoint(lane).timestampMs;
     transaction.retain({ knownFromMs: keysKnownFromMs(this.#recorded, nowMs), keptForMs: retention.doneMs });
   }

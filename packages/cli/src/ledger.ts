@@ -22,7 +22,7 @@ import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
 import { readTopics, requireNothingHidden, within } from './topic-reading.ts';
 
-/** Kafka's own \`delete.retention.ms\`, for an operator who may not read the topic's. */
+/** Kafka's own `delete.retention.ms`, for an operator who may not read the topic's. */
 const DAY_MS = 86_400_000;
 
 export interface EntryRecord {
