@@ -7,10 +7,11 @@
  * If other brokers had replicas, one of them would take over within seconds.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import kafkajs, { type Admin } from 'kafkajs';
+import type { Admin } from 'kafkajs';
 import { partitionOffsets, writtenOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import type { Stack } from '../../test/support/stack.ts';
+import { changeTopics } from '../../test/support/topic-settings.ts';
 import { eventually } from '../../test/support/watch.ts';
 import { brokersWhole, engineOf, type Scene } from './disturbances.ts';
 import type { OwnEnd } from './fleet.ts';
@@ -23,7 +24,6 @@ export interface CoordinatorOutage {
 }
 
 const STATE_TOPIC = '__transaction_state';
-const MIN_REPLICAS = 'min.insync.replicas';
 const OUTAGE_MS = 60_000;
 const LOOK_MS = 1_000;
 /** A frozen broker does not answer. */
@@ -91,8 +91,8 @@ async function keepStateOn(
 ): Promise<void> {
   const partitionsOf = async (admin: Admin): Promise<{ partitionId: number; replicas: number[]; leader: number }[]> =>
     (await admin.fetchTopicMetadata({ topics: [STATE_TOPIC] })).topics.flatMap(({ partitions }) => partitions);
+  await changeTopics(kafka, [STATE_TOPIC], { 'min.insync.replicas': String(minReplicas) });
   await withAdmin(kafka, async (admin) => {
-    await setMinReplicas(admin, minReplicas);
     const partitionAssignment = (await partitionsOf(admin)).map(({ partitionId }) => ({
       partition: partitionId,
       replicas: replicasOf(partitionId),
@@ -110,19 +110,4 @@ async function keepStateOn(
     'the state of transactions to be moved',
     MOVED_MS_MAX,
   );
-}
-
-/** The client replaces a topic's whole configuration, so the other settings are sent as well. */
-async function setMinReplicas(admin: Admin, minReplicas: number): Promise<void> {
-  const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: STATE_TOPIC };
-  const { resources } = await admin.describeConfigs({ resources: [resource], includeSynonyms: false });
-  const own = (resources[0]?.configEntries ?? []).filter(
-    ({ configSource }) => configSource === kafkajs.ConfigSource.TOPIC_CONFIG,
-  );
-  const others = own.filter(({ configName }) => configName !== MIN_REPLICAS);
-  const configEntries = [
-    ...others.map(({ configName, configValue }) => ({ name: configName, value: configValue })),
-    { name: MIN_REPLICAS, value: String(minReplicas) },
-  ];
-  await admin.alterConfigs({ validateOnly: false, resources: [{ ...resource, configEntries }] });
 }

@@ -3,13 +3,12 @@
  * further. The lane's owner at that time finds each and sets it aside by reference; the messages behind it are answered.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import kafkajs from 'kafkajs';
 import { afterEach, expect, test } from 'vitest';
-import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { laneOf } from 'payment-processor-contract/keys';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
+import { changeTopics } from '../support/topic-settings.ts';
 
 const stack = useStack({ name: 'ends-a-lane' });
 const JSON_HEADERS = { 'content-type': 'application/json' };
@@ -95,23 +94,5 @@ test('a message that the broker refuses to take further is set aside by referenc
 
 /** As an operator would, who does not know what it is for. */
 async function setLedgerBatchBytes(bytes: number): Promise<void> {
-  const name = stack().topics.ledger;
-  const type = kafkajs.ConfigResourceTypes.TOPIC;
-  await withAdmin(stack().kafka, async (admin) => {
-    const { resources } = await admin.describeConfigs({ includeSynonyms: false, resources: [{ type, name }] });
-    const entries = (resources[0]?.configEntries ?? [])
-      .filter(({ configSource }) => configSource === kafkajs.ConfigSource.TOPIC_CONFIG)
-      .map(({ configName, configValue }) => ({ name: configName, value: configValue }))
-      .filter((entry) => entry.name !== 'max.message.bytes');
-    const configEntries = [...entries, { name: 'max.message.bytes', value: String(bytes) }];
-    await admin.alterConfigs({ validateOnly: false, resources: [{ type, name, configEntries }] });
-    // The broker hears of it from its controller.
-    const isKnown = async (): Promise<boolean> => {
-      const now = await admin.describeConfigs({ includeSynonyms: false, resources: [{ type, name }] });
-      return (now.resources[0]?.configEntries ?? []).some(
-        ({ configName, configValue }) => configName === 'max.message.bytes' && configValue === String(bytes),
-      );
-    };
-    await expect.poll(isKnown, { timeout: 20_000 }).toBe(true);
-  });
+  await changeTopics(stack().kafka, [stack().topics.ledger], { 'max.message.bytes': String(bytes) });
 }

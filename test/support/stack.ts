@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import kafkajs from 'kafkajs';
 import { registerSubjects } from 'payment-processor-cli/schema-subjects';
 import { PaymentCommandPublisher } from 'payment-processor-client';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
@@ -17,7 +16,6 @@ import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { createTopics } from 'payment-processor-cli/kafka/topic-creation';
 import {
   TOPIC_SETTING_NAMES,
-  topicConfiguration,
   topicDefinitions,
   type TopicDefinition,
 } from 'payment-processor-contract/topic-definitions';
@@ -30,6 +28,7 @@ import { Journal } from './journal.ts';
 import { RunningProcessor, spawnProcessor } from './processor.ts';
 import { CLIENT_SECRET, SandboxControl, TOKEN_ID } from './sandbox-control.ts';
 import { LANES, QUICK_SETTINGS, SLOW_PAYMENTS, type RawMessage, type StackOptions } from './stack-options.ts';
+import { changeTopics } from './topic-settings.ts';
 import { eventually } from './watch.ts';
 
 export { LANES, type RawMessage, type StackOptions } from './stack-options.ts';
@@ -192,17 +191,12 @@ export class Stack {
   ): Promise<void> {
     const read = readSomeSettings(this.environment, TOPIC_SETTING_NAMES);
     if (!read.ok) throw new Error(read.problems.join('; '));
-    const resources = topicDefinitions(read.config)
-      .filter(isMeant)
-      .map((definition) => ({
-        type: kafkajs.ConfigResourceTypes.TOPIC,
-        name: definition.topic,
-        configEntries: Object.entries({ ...topicConfiguration(definition, 1), ...changes }).map(([name, value]) => ({
-          name,
-          value,
-        })),
-      }));
-    await withAdmin(this.kafka, (admin) => admin.alterConfigs({ validateOnly: false, resources }));
+    const topics = topicDefinitions(read.config).filter(isMeant);
+    await changeTopics(
+      this.kafka,
+      topics.map(({ topic }) => topic),
+      changes,
+    );
   }
 
   /** Deletes a key of lane 0 from the ledger, and waits until the log cleaner has removed its tombstone too. */

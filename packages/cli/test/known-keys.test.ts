@@ -1,10 +1,9 @@
 /** From when each lane of the ledger knows all keys, as a redrive of many letters reads it. */
-import kafkajs from 'kafkajs';
 import { expect, test } from 'vitest';
-import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { topicNames } from 'payment-processor-contract/topics';
 import { encodeRetention, RETENTION_KEY } from '../../../src/ledger/key-retention.ts';
 import { schemaRecords } from '../../../src/ledger/ledger-value.ts';
+import { changeTopics } from '../../../test/support/topic-settings.ts';
 import { freshPrefix, kafkaOf, prepare, settingsOf } from '../../client/test/fixtures.ts';
 import { readKeys } from '../src/ledger.ts';
 
@@ -30,20 +29,6 @@ test('a lane that lost its record knows none, and none knows more than the topic
     (await readKeys(settingsOf(prefix), new Set())).knownFromMs.map((ms) => Math.round((Date.now() - ms) / DAY_MS));
   // Tombstones are kept for 7 days, as LEDGER_RETENTION was when the topic was created.
   expect(await daysKnown()).toEqual([2, 7, 0]);
-  await withAdmin(kafkaOf(prefix), (admin) =>
-    admin.alterConfigs({
-      validateOnly: false,
-      resources: [
-        {
-          type: kafkajs.ConfigResourceTypes.TOPIC,
-          name: ledger,
-          configEntries: [
-            { name: 'cleanup.policy', value: 'compact' },
-            { name: 'delete.retention.ms', value: String(60 * DAY_MS) },
-          ],
-        },
-      ],
-    }),
-  );
+  await changeTopics(kafkaOf(prefix), [ledger], { 'delete.retention.ms': String(60 * DAY_MS) });
   expect(await daysKnown()).toEqual([2, 30, 0]);
 });
