@@ -150,9 +150,14 @@ function transactionWithId(id: string): Transaction {
   };
 }
 
+/** How the audit of each such decision begins. */
+export function auditStart(decision: string): string {
+  return `${decision} on revision `;
+}
+
 /** Who decided what and why. It stays with the result for good. */
 export function auditOf(order: OperatorDecision): string {
-  return `${order.decision} on revision ${order.expectedRevision} by ${order.operator}: ${order.reason}`;
+  return `${auditStart(order.decision)}${order.expectedRevision} by ${order.operator}: ${order.reason}`;
 }
 
 function finish(entry: Entry, result: CommandResult): OperatorReply {

@@ -174,6 +174,8 @@ export async function planRedrives(
   for (const letter of letters) {
     letterTargets.push(await orRefusal(letter, () => targeted(settings, letter, options)));
   }
+  const refusals = letterTargets.filter((one) => 'failure' in one);
+  if (refusals.length === letterTargets.length) return refusals;
   const keys = letterTargets.flatMap((one) => ('target' in one ? [one.target.key, one.ownKey ?? one.target.key] : []));
   const ledger = await readKeys(settings, new Set(keys));
   const taken = new Map<string, string>();

@@ -45,7 +45,6 @@ const WEIGHTS: Readonly<Record<PollWorkKind, number>> = {
 
 /** A longer gap in polling is caught up separately, so that new transactions do not wait for it. */
 const GAP_MS = 2 * CLOCKS_MS;
-const SLICE_MS = 3_600_000;
 const REVERSED_STATUSES = ['REFUNDED', 'FAILED', 'REJECTED'];
 /** Poll intervals between two passes. */
 const REVERSALS_INTERVALS = 12;
@@ -234,7 +233,7 @@ export class PollAgenda {
 }
 
 function sweepWalk(range: TimeRange): PollWalk {
-  return new PollWalk(range, { status: null, sliceMs: SLICE_MS, maySkip: true });
+  return new PollWalk(range, { status: null, maySkip: true });
 }
 
 /** In one slice, because there are few. */

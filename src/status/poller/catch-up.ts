@@ -9,7 +9,6 @@ import { PollWalk } from './walk.ts';
 import type { PollScan } from './scan.ts';
 import type { TimeRange } from './record.ts';
 
-const SLICE_MS = 3_600_000;
 /** Each long pause of the polling adds at most one. Beyond this, the two closest become one, and what lies between is listed again. */
 const RANGES_MAX = 100;
 
@@ -39,7 +38,7 @@ export class CatchUp {
     if (this.#walk === null && next !== undefined) {
       const range = { fromMs: Math.max(next.fromMs, this.#startMs), toMs: next.toMs };
       // It must not skip anything: these transactions have not been published.
-      this.#walk = new PollWalk(range, { status: null, sliceMs: SLICE_MS, maySkip: false });
+      this.#walk = new PollWalk(range, { status: null, maySkip: false });
     }
     return this.#walk?.scan() ?? null;
   }

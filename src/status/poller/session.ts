@@ -95,7 +95,6 @@ export class PollSession {
   #recordedMs = 0;
   /** When the last page came, on the monotonic clock. */
   #answeredMs: number;
-  #isAfterOutage = false;
   /** How far the wall clock was ahead of the monotonic one at the last look. */
   #aheadMs: number;
 
@@ -144,7 +143,9 @@ export class PollSession {
     );
     this.#recordedMs = this.#clock.nowMs();
     this.#reports.began(record.startMs, this.#watch.size(), unreadable);
-    while (!this.#isStopped && !this.#isAfterOutage && !this.#wasClockSetBack()) await this.#step(this.#agenda);
+    while (!this.#isStopped && !this.#wasClockSetBack()) {
+      if ((await this.#step(this.#agenda)) === 'after-outage') break;
+    }
     this.stop();
   }
 
@@ -173,24 +174,24 @@ export class PollSession {
     return before - this.#aheadMs >= SET_MS_MIN;
   }
 
-  async #step(agenda: PollAgenda): Promise<void> {
+  /** @returns 'after-outage' for the first page after a long outage, which only a new session may take */
+  async #step(agenda: PollAgenda): Promise<'done' | 'after-outage'> {
     this.#outbox.throwIfFailed();
     const work = this.#outbox.isFull() ? null : agenda.next(this.#clock.nowMs());
     if (work === null) {
       this.#reports.watching(this.#watch.size());
       await this.#port.wait(this.#tickMs());
-      return;
+      return 'done';
     }
-    if (!(await this.#allowed())) return;
+    if (!(await this.#allowed())) return 'done';
     const { kind, scan } = work;
     const beganMs = this.#clock.nowMs();
     const reading = await this.#port.list(scan.filter());
-    if (this.#isStopped) return;
+    if (this.#isStopped) return 'done';
     const nowMs = this.#clock.nowMs();
     this.#reports.called(kind, reading.kind === 'page' ? 'page' : reading.cause);
     if (reading.kind === 'page') {
-      this.#isAfterOutage = this.#wasOutage();
-      if (this.#isAfterOutage) return;
+      if (this.#wasOutage()) return 'after-outage';
       const { fromMs, toMs } = scan.window;
       // The catch-up lists transactions for the first time, however old they are. The service's filter is coarser than its range.
       const announcedFromMs =
@@ -213,6 +214,7 @@ export class PollSession {
       this.#outbox.note(record);
     }
     await this.#backOff(reading);
+    return 'done';
   }
 
   /** Whether the list was unavailable for long before the page that came now. */

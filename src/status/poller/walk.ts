@@ -4,6 +4,7 @@ import { PollScan } from './scan.ts';
 
 /** Smallest slice: paging cannot follow a service with more transactions in one second. */
 const SLICE_MIN_MS = 1_000;
+const SLICE_FIRST_MS = 3_600_000;
 const SLICE_MAX_MS = 7 * 86_400_000;
 /** After a slice with fewer transactions than this, the next one is longer. */
 const FEW_LISTED = 1_000;
@@ -11,8 +12,8 @@ const FEW_LISTED = 1_000;
 export interface WalkOptions {
   /** Null: any. */
   readonly status: string | null;
-  /** Length of the first slice. */
-  readonly sliceMs: number;
+  /** Length of the first slice; an hour unless given. */
+  readonly sliceMs?: number;
   /** Whether to skip a slice that cannot be read whole; if not, it is retried. */
   readonly maySkip: boolean;
 }
@@ -27,7 +28,7 @@ export class PollWalk {
   constructor(range: TimeRange, options: WalkOptions) {
     this.#left = range;
     this.#options = options;
-    this.#sliceMs = Math.max(SLICE_MIN_MS, Math.min(options.sliceMs, SLICE_MAX_MS));
+    this.#sliceMs = Math.max(SLICE_MIN_MS, Math.min(options.sliceMs ?? SLICE_FIRST_MS, SLICE_MAX_MS));
   }
 
   /** The range that is yet to be listed; null: none is left. */

@@ -12,6 +12,7 @@ import type { CommandResult } from 'payment-processor-contract/types';
 import type { StatusEvent } from '../status-history.ts';
 import { readTopics } from '../topic-reading.ts';
 import { subjectOf } from '../../../../src/ledger/effect.ts';
+import { auditStart } from '../../../../src/ledger/operator.ts';
 import { entryKeyOf } from '../ledger.ts';
 
 /** A payment comes from one or two commands; more means that a publisher repeats itself. */
@@ -62,7 +63,9 @@ export async function findKeys(
         return;
       }
       const key = record.key.toString();
-      if (!keys.has(key) && (await isNamedIn(value, ids, registry, results, unread))) keys.add(key);
+      if (keys.has(key)) return;
+      const result = await resultWith(value, ids, registry, results, unread);
+      if (result !== null && namesOfResult(result).some((id) => ids.has(id))) keys.add(key);
     },
   });
   cuts.push(...hidden);
@@ -90,52 +93,46 @@ export async function findOwnersInResults(
   const registry = createRegistry(settings);
   const keys = new Set<string>();
   const unnamed = new Map<string, CommandResult>();
-  let unread = 0;
+  const unread = { count: 0 };
+  const texts = new Set([transactionId, auditStart('EXECUTED')]);
   const hidden = await readTopics(settings, {
     topics: [results],
     sinceMs,
     onRecord: async ({ key, value }) => {
       if (key === null || value === null || keys.has(key.toString())) return;
-      // An Avro string is its UTF-8 bytes: most records need not be decoded.
-      if (!value.includes(transactionId) && !value.includes(DECIDED_EXECUTED)) return;
-      const decoded = await registry.decode(results, value);
-      if (decoded.kind !== 'record') {
-        unread += 1;
-        return;
-      }
-      const result = decoded.value as CommandResult;
+      const result = await resultWith(value, texts, registry, results, unread);
+      if (result === null || !mayPay(result.commandType, result.outcome)) return;
       const names = namesOfResult(result);
-      if (!mayPay(result.commandType, result.outcome)) return;
       if (names.includes(transactionId)) keys.add(result.commandKey);
       else if (names.length === 0 && result.settledBy === 'OPERATOR') unnamed.set(result.commandKey, result);
     },
   });
-  const cuts = unread === 0 ? [] : [`${unread} results: they cannot be read by this release or now`];
+  const cuts = unread.count === 0 ? [] : [`${unread.count} results: they cannot be read by this release or now`];
   return { keys: [...keys], unnamed: [...unnamed.values()], cuts: [...hidden, ...cuts] };
 }
-
-/** How the audit of an operator's EXECUTED begins. */
-const DECIDED_EXECUTED = 'EXECUTED on revision ';
 
 /** @param outcome null: the command is not finished */
 export function mayPay(commandType: string, outcome: string | null): boolean {
   return commandType !== 'reject-transaction' && (outcome === null || outcome === 'ACCEPTED' || outcome === 'UNKNOWN');
 }
 
-/** @param result the raw record; counted if it is unreadable */
-async function isNamedIn(
-  result: Buffer,
-  ids: ReadonlySet<string>,
+/**
+ * The result, if it contains one of the texts; null if not, or if it is unreadable, which is counted.
+ * @param value the raw record
+ */
+async function resultWith(
+  value: Buffer,
+  texts: ReadonlySet<string>,
   registry: ReturnType<typeof createRegistry>,
   topic: string,
   unread: { count: number },
-): Promise<boolean> {
+): Promise<CommandResult | null> {
   // An Avro string is its UTF-8 bytes: most records need not be decoded.
-  if (![...ids].some((id) => result.includes(id))) return false;
-  const decoded = await registry.decode(topic, result);
-  if (decoded.kind === 'record') return namesOfResult(decoded.value as CommandResult).some((id) => ids.has(id));
+  if (![...texts].some((text) => value.includes(text))) return null;
+  const decoded = await registry.decode(topic, value);
+  if (decoded.kind === 'record') return decoded.value as CommandResult;
   unread.count += 1;
-  return false;
+  return null;
 }
 
 /** They may name commands. */
