@@ -1,12 +1,11 @@
 /**
- * Walks the bytes of an Avro value by its writer's schema before the decoder does. So no input can make the decoder run,
+ * Walks the bytes of an Avro value by its writer's type before the decoder does. So no input can make the decoder run,
  * allocate or recurse without bound. It also finds values that decoding would drop silently: fields that the reader's schema
  * lacks, and map entries that JavaScript objects lose.
  *
  * It reads every byte once and limits the number of values and their nesting.
  */
 import { isUtf8 } from 'node:buffer';
-import type { AvroSchema } from './avro-schema.ts';
 import { NESTING_MAX, shownPath } from './json-ambiguity.ts';
 
 /** About a hundred times the values of a large result. Some values take no bytes, so limiting the size is not enough. */
@@ -16,6 +15,17 @@ const LOST_NAME = '__proto__';
 const LONG_BYTES_MAX = 10;
 const INT_MAX = 2 ** 31 - 1;
 const CUT_SHORT = 'they end within the value';
+
+/** An avsc type as data. Each member below the first is there for its kinds of type only. */
+export interface AvroType {
+  readonly typeName: string;
+  readonly fields: readonly { readonly name: string; readonly type: AvroType; readonly defaultValue: () => unknown }[];
+  readonly itemsType: AvroType;
+  readonly valuesType: AvroType;
+  readonly types: readonly AvroType[];
+  readonly symbols: readonly string[];
+  readonly size: number;
+}
 
 /** A non-null value that the reader would not see. */
 export interface LostValue {
@@ -28,10 +38,10 @@ export interface LostValue {
 class AvroBytesError extends Error {}
 
 /**
- * @param reader our own schema of the record
+ * @param reader our own type of the record
  * @throws AvroBytesError
  */
-export function surveyAvro(bytes: Buffer, writer: AvroSchema, reader: AvroSchema): LostValue[] {
+export function surveyAvro(bytes: Buffer, writer: AvroType, reader: AvroType): LostValue[] {
   const walk = new Walk(bytes);
   walk.value(writer, reader, []);
   walk.end();
@@ -59,22 +69,23 @@ class Walk {
    * @param reader null if the reader has no such field
    * @returns whether it is null
    */
-  value(schema: AvroSchema, reader: AvroSchema | null, path: Path): boolean {
+  value(type: AvroType, reader: AvroType | null, path: Path): boolean {
     this.#values += 1;
     if (this.#values > VALUES_MAX) throw new AvroBytesError(`it has more than ${VALUES_MAX} values`);
     if (path.length > NESTING_MAX) throw new AvroBytesError(`it is nested more than ${NESTING_MAX} deep`);
-    switch (schema.kind) {
+    switch (type.typeName) {
       case 'null':
         return true;
-      case 'union':
-        return this.value(this.#oneOf(schema.branches, 'branch'), reader, path);
+      case 'union:wrapped':
+      case 'union:unwrapped':
+        return this.value(this.#oneOf(type.types, 'branch'), reader, path);
       case 'boolean':
         if (this.#byte() > 1) throw new AvroBytesError(`${placeOf(path)} is neither 0 nor 1`);
         return false;
       case 'int':
         this.#integer(INT_MAX);
         return false;
-      case 'long':
+      case 'abstract:long':
         this.#integer();
         return false;
       case 'float':
@@ -84,42 +95,44 @@ class Walk {
         this.#take(8);
         return false;
       case 'fixed':
-        this.#take(schema.bytes);
+        this.#take(type.size);
         return false;
       case 'enum':
-        this.#oneOf(schema.symbols, 'symbol');
+        this.#oneOf(type.symbols, 'symbol');
         return false;
       case 'bytes':
-        if (matching(schema, reader)?.kind === 'string') this.#text(path);
+        if (matching(type, reader)?.typeName === 'string') this.#text(path);
         else this.#take(this.#integer());
         return false;
       case 'string':
         this.#text(path);
         return false;
       case 'array':
-        this.#array(schema.items, matching(schema, reader), path);
+        this.#array(type.itemsType, matching(type, reader), path);
         return false;
       case 'map':
-        this.#map(schema.values, matching(schema, reader), path);
+        this.#map(type.valuesType, matching(type, reader), path);
         return false;
       case 'record':
-        this.#record(schema, matching(schema, reader), path);
+        this.#record(type, matching(type, reader), path);
         return false;
+      default:
+        throw new AvroBytesError(`there is no reading of the type ${type.typeName}`);
     }
   }
 
-  #record(schema: AvroSchema & { kind: 'record' }, reader: AvroSchema | null, path: Path): void {
-    for (const field of schema.fields) {
-      const known = reader?.kind === 'record' ? reader.fields.find(({ name }) => name === field.name) : undefined;
+  #record(type: AvroType, reader: AvroType | null, path: Path): void {
+    for (const field of type.fields) {
+      const known = reader?.typeName === 'record' ? reader.fields.find(({ name }) => name === field.name) : undefined;
       const fieldPath = [...path, field.name];
       const start = this.#at;
-      const isNull = this.value(field.schema, known?.schema ?? null, fieldPath);
+      const isNull = this.value(field.type, known?.type ?? null, fieldPath);
       if (reader !== null && known === undefined && !isNull) this.#lose(fieldPath, start);
     }
   }
 
-  #array(items: AvroSchema, reader: AvroSchema | null, path: Path): void {
-    const itemReader = reader?.kind === 'array' ? reader.items : null;
+  #array(items: AvroType, reader: AvroType | null, path: Path): void {
+    const itemReader = reader?.typeName === 'array' ? reader.itemsType : null;
     let index = 0;
     this.#eachItem(() => {
       this.value(items, itemReader, [...path, index]);
@@ -127,9 +140,9 @@ class Walk {
     });
   }
 
-  #map(values: AvroSchema, reader: AvroSchema | null, path: Path): void {
+  #map(values: AvroType, reader: AvroType | null, path: Path): void {
     const names = new Set<string>();
-    const valueReader = reader?.kind === 'map' ? reader.values : null;
+    const valueReader = reader?.typeName === 'map' ? reader.valuesType : null;
     this.#eachItem(() => {
       const name = this.#text(path);
       const entryPath = [...path, name];
@@ -208,11 +221,11 @@ class Walk {
   }
 }
 
-/** The part of the reader's schema that reads this writer's type: in a union, the branch of the same kind. */
-function matching(writer: AvroSchema, reader: AvroSchema | null): AvroSchema | null {
-  if (reader?.kind !== 'union') return reader;
-  const kinds = writer.kind === 'bytes' ? ['bytes', 'string'] : [writer.kind];
-  return reader.branches.find(({ kind }) => kinds.includes(kind)) ?? null;
+/** The part of the reader's type that reads this writer's type: in a union, the branch of the same kind. */
+function matching({ typeName }: AvroType, reader: AvroType | null): AvroType | null {
+  if (reader?.typeName.startsWith('union:') !== true) return reader;
+  const names = typeName === 'bytes' ? ['bytes', 'string'] : [typeName];
+  return reader.types.find((branch) => names.includes(branch.typeName)) ?? null;
 }
 
 function placeOf(path: Path): string {

@@ -2,18 +2,19 @@
  * One of our records written as JSON: the same members by name, longs as integers with all digits. Read by our own schema, it
  * gives the same value as the Avro: missing members get their defaults, and unknown members are left out.
  */
+import type { AvroType } from './avro-survey.ts';
 import { int64Of, isJsonObject, isRawNumber, parseLossless, type JsonValue } from './lossless-json.ts';
-import { readSchemaFile, RECORD_NAMESPACE, type RecordSchema } from './schemas.ts';
+import { loadType } from './schemas.ts';
 
 type Read = { ok: true; value: unknown } | { ok: false; problem: string };
-const schemas = new Map<string, RecordSchema>();
+const types = new Map<string, AvroType>();
 
 class WrongMember extends Error {}
 
 /** @param text the record as stringifyLossless wrote it */
 export function readJsonRecord(recordName: string, text: string): Read {
   try {
-    return { ok: true, value: readRecord(schemaOf(recordName), parseLossless(text), recordName) };
+    return { ok: true, value: read(typeOf(recordName), parseLossless(text), recordName) };
   } catch (error) {
     if (error instanceof WrongMember) return { ok: false, problem: error.message };
     if (error instanceof SyntaxError) return { ok: false, problem: `not JSON: ${error.message}` };
@@ -21,67 +22,53 @@ export function readJsonRecord(recordName: string, text: string): Read {
   }
 }
 
-function readRecord(schema: RecordSchema, value: JsonValue, path: string): unknown {
-  if (!isJsonObject(value)) throw new WrongMember(`${path} is not an object`);
-  return Object.fromEntries(
-    schema.fields.map((field) => {
-      const member = Object.hasOwn(value, field.name) ? value[field.name] : undefined;
-      if (member === undefined && field.default === undefined)
-        throw new WrongMember(`${path}.${field.name} is missing`);
-      const given = member === undefined ? (field.default as JsonValue) : member;
-      return [field.name, readType(field.type, given, `${path}.${field.name}`)];
-    }),
-  );
-}
-
-function readType(type: unknown, value: JsonValue, path: string): unknown {
-  if (Array.isArray(type)) return readUnion(type, value, path);
-  if (typeof type === 'object' && type !== null && 'type' in type) return readComplex(type, value, path);
-  if (typeof type === 'string' && type.startsWith(`${RECORD_NAMESPACE}.`)) {
-    return readRecord(schemaOf(type.slice(RECORD_NAMESPACE.length + 1)), value, path);
-  }
-  switch (type) {
+function read(type: AvroType, value: JsonValue, path: string): unknown {
+  switch (type.typeName) {
+    case 'record':
+      if (isJsonObject(value)) return Object.fromEntries(type.fields.map((field) => readField(field, value, path)));
+      break;
+    case 'union:unwrapped': {
+      // Our unions have null and one other type.
+      const branch = type.types.find(({ typeName }) => (typeName === 'null') === (value === null));
+      if (branch !== undefined) return value === null ? null : read(branch, value, path);
+      break;
+    }
+    case 'array':
+      if (Array.isArray(value)) return value.map((item, index) => read(type.itemsType, item, `${path}[${index}]`));
+      break;
+    case 'map':
+      if (!isJsonObject(value)) break;
+      return Object.fromEntries(
+        Object.entries(value).map(([name, item]) => [name, read(type.valuesType, item, `${path}.${name}`)]),
+      );
     case 'string':
-      if (typeof value === 'string') return value;
-      break;
     case 'boolean':
-      if (typeof value === 'boolean') return value;
+      if (typeof value === type.typeName) return value;
       break;
-    case 'long': {
+    case 'abstract:long': {
       const integer = int64Of(value);
       if (integer !== null) return integer;
       break;
     }
     case 'int':
       if (isRawNumber(value) && Number.isSafeInteger(Number(value.rawJSON))) return Number(value.rawJSON);
-      // Defaults in the schema are plain numbers.
-      if (typeof value === 'number') return value;
   }
-  throw new WrongMember(`${path} is not a ${JSON.stringify(type)}`);
+  throw new WrongMember(`${path} is not a ${type.typeName.replace('abstract:', '')}`);
 }
 
-/** Our unions have null and one other type. */
-function readUnion(branches: readonly unknown[], value: JsonValue, path: string): unknown {
-  if (value === null && branches.includes('null')) return null;
-  const [branch] = branches.filter((candidate) => candidate !== 'null');
-  return readType(branch, value, path);
+function readField(
+  { defaultValue, name, type }: AvroType['fields'][number],
+  record: Readonly<Record<string, JsonValue>>,
+  path: string,
+): [string, unknown] {
+  const member = Object.hasOwn(record, name) ? record[name] : undefined;
+  const value = member === undefined ? defaultValue() : read(type, member, `${path}.${name}`);
+  if (value === undefined) throw new WrongMember(`${path}.${name} is missing`);
+  return [name, value];
 }
 
-function readComplex(type: object & { type: unknown }, value: JsonValue, path: string): unknown {
-  if (type.type === 'array' && 'items' in type && Array.isArray(value)) {
-    return value.map((item, index) => readType(type.items, item, `${path}[${index}]`));
-  }
-  if (type.type === 'map' && 'values' in type && isJsonObject(value)) {
-    const entries = Object.entries(value);
-    return Object.fromEntries(entries.map(([name, item]) => [name, readType(type.values, item, `${path}.${name}`)]));
-  }
-  // A logical type wraps its own.
-  return readType(type.type, value, path);
-}
-
-/** Each file defines one record, which names the others. */
-function schemaOf(recordName: string): RecordSchema {
-  let schema = schemas.get(recordName);
-  if (schema === undefined) schemas.set(recordName, (schema = readSchemaFile(recordName)));
-  return schema;
+function typeOf(recordName: string): AvroType {
+  const type = types.get(recordName) ?? (loadType(recordName) as unknown as AvroType);
+  types.set(recordName, type);
+  return type;
 }

@@ -3,10 +3,9 @@
  * their limits before we compile them.
  */
 import avsc from 'avsc';
-import { readAvroSchema, type AvroSchema, type NamedTypes } from './avro-schema.ts';
-import { surveyAvro } from './avro-survey.ts';
+import { surveyAvro, type AvroType } from './avro-survey.ts';
 import { ambiguityOf } from './json-ambiguity.ts';
-import { AVRO_OPTIONS, loadSchema, loadType } from './schemas.ts';
+import { AVRO_OPTIONS, loadType, type RecordSchema } from './schemas.ts';
 
 /** Characters of a schema with its references: ten times our largest. */
 export const SCHEMA_LENGTH_MAX = 128 * 1024;
@@ -15,7 +14,6 @@ export const SCHEMA_LENGTH_MAX = 128 * 1024;
 export interface ReaderRecord {
   readonly name: string;
   readonly type: avsc.Type;
-  readonly schema: AvroSchema;
   /** Whether to keep values of unknown fields, so that they are noticed and refused. */
   readonly keepsUnknown: boolean;
 }
@@ -32,7 +30,7 @@ export interface WriterSchema {
 export class WriterSchemaError extends Error {}
 
 export function readerRecord(name: string, keepsUnknown: boolean): ReaderRecord {
-  return { name, type: loadType(name), schema: readAvroSchema(loadSchema(name), new Map()), keepsUnknown };
+  return { name, type: loadType(name), keepsUnknown };
 }
 
 /**
@@ -47,22 +45,19 @@ export function writerSchema(texts: readonly string[], reader: ReaderRecord): Wr
   try {
     // Field names of others must not clash with members that every object has.
     const registry = Object.create(null) as NonNullable<avsc.ForSchemaOptions['registry']>;
-    const named: NamedTypes = new Map();
-    let schema: AvroSchema = { kind: 'null' };
     let type: avsc.Type | null = null;
     for (const text of texts) {
       if (ambiguityOf(text)?.kind === 'too-deep') throw new WriterSchemaError('is nested too deeply');
-      const plain = JSON.parse(text) as unknown;
-      schema = readAvroSchema(plain, named);
-      type = avsc.Type.forSchema(plain as avsc.Schema, { ...AVRO_OPTIONS, registry });
+      const options = { ...AVRO_OPTIONS, typeHook: readableType, registry };
+      type = avsc.Type.forSchema(JSON.parse(text) as avsc.Schema, options);
     }
     if (type === null) throw new WriterSchemaError('is empty');
-    const ours = reader.schema.kind === 'record' ? reader.schema.name : reader.name;
-    if (schema.kind !== 'record') throw new WriterSchemaError(`is not a record: write a record named ${ours}`);
-    if (schema.name !== ours) {
-      throw new WriterSchemaError(`describes a record named ${schema.name.slice(0, 100)}: name it ${ours}`);
+    const ours = reader.type.name ?? reader.name;
+    if (type.typeName !== 'record') throw new WriterSchemaError(`is not a record: write a record named ${ours}`);
+    if (type.name !== ours) {
+      throw new WriterSchemaError(`describes a record named ${type.name?.slice(0, 100)}: name it ${ours}`);
     }
-    return compiled(schema, reader, reader.type.createResolver(type));
+    return compiled(type, reader, reader.type.createResolver(type));
   } catch (error) {
     if (error instanceof WriterSchemaError) throw error;
     const message = (error instanceof Error ? error.message : String(error)).replace(
@@ -75,10 +70,19 @@ export function writerSchema(texts: readonly string[], reader: ReaderRecord): Wr
   }
 }
 
-function compiled(schema: AvroSchema, reader: ReaderRecord, resolver: unknown): WriterSchema {
+/** @throws Error for a field that no value can have as its own */
+function readableType(schema: avsc.Schema, options: avsc.ForSchemaOptions): avsc.Type | undefined {
+  const { fields, name } = schema as Partial<RecordSchema>;
+  const taken = Array.isArray(fields) ? fields.find((field) => field.name in Object.prototype) : undefined;
+  if (taken !== undefined) throw new Error(`the record ${name} has a field named ${taken.name}, which cannot be read`);
+  return AVRO_OPTIONS.typeHook(schema, options);
+}
+
+function compiled(type: avsc.Type, reader: ReaderRecord, resolver: unknown): WriterSchema {
+  const [writerType, readerType] = [type, reader.type] as unknown as [AvroType, AvroType];
   return {
     read: (bytes) => {
-      const lost = surveyAvro(bytes, schema, reader.schema);
+      const lost = surveyAvro(bytes, writerType, readerType);
       const value: unknown = reader.type.fromBuffer(bytes, resolver as never);
       if (reader.keepsUnknown) for (const { path, bytes: kept } of lost) put(value, path, kept.toString('base64'));
       return value;
