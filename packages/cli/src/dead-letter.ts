@@ -1,5 +1,5 @@
 /** A dead letter as the tools show it: the message's own headers, separate from those about its failure. */
-import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
+import type { RawRecord } from 'payment-processor-client/internal/kafka/raw-record';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { isoOf } from './event-output.ts';
 import { noteText, type RedriveNote } from './redrive-notes.ts';

@@ -6,10 +6,11 @@
  * not count until it ends.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { firstRecordsFrom, placeName } from 'payment-processor-client/internal/kafka/record-at';
+import { placeName } from 'payment-processor-client/internal/kafka/raw-record';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { partitionOffsets, readsFrom, writtenOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import type { CliKafka } from './context.ts';
+import { firstRecordsFrom } from './first-records.ts';
 
 export interface LaneLag {
   topic: string;
@@ -55,10 +56,10 @@ export async function readLag(
     }
     return { lanes: found, missing: topics.filter((topic) => !listed.has(topic)) };
   });
-  const places = lanes
-    .filter(({ lag }) => lag > 0n)
-    .map(({ topic, lane, endOffset, lag }) => ({ topic, partition: lane, offset: endOffset - lag, endOffset }));
-  const oldest = await firstRecordsFrom(kafka, `${TOPIC_PREFIX}-cli`, places);
+  const waiting = lanes.map(({ endOffset: high, lag, lane: partition, topic }) => {
+    return { topic, partition, low: high - lag, high };
+  });
+  const oldest = await firstRecordsFrom(kafka, TOPIC_PREFIX, waiting);
   const aged = lanes.map((lag) => ({
     ...lag,
     oldestTimestampMs: oldest.get(placeName({ topic: lag.topic, partition: lag.lane }))?.timestampMs ?? null,

@@ -77,7 +77,7 @@ async function awaitConfirmation(
   let confirmedMs: number | null = null;
   const reader = await openTopicReader(kafka, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
-    start: { from: 'ends', bounds },
+    start: { from: 'lows', bounds: bounds.map((one) => ({ ...one, low: one.high })) },
     untilEnd: false,
     groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onRecord: ({ key, partition, timestampMs, value }) => {

@@ -1,14 +1,14 @@
 /** Reads dead letters: one by its place, or several by reason; and restores a letter's original message. */
 import { createHash } from 'node:crypto';
-import { firstRecordsFrom, type RawRecord } from 'payment-processor-client/internal/kafka/record-at';
-import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
-import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import type { RawRecord } from 'payment-processor-client/internal/kafka/raw-record';
+import { readBounds, TopicsMissingError } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { messageOf } from 'payment-processor-contract/registry-http';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
 import { inText, originalHeaders, sourceText, summaryOf } from './dead-letter.ts';
 import { CliFailure, unsent } from './exit-codes.ts';
 import { placeText } from './event-output.ts';
+import { firstRecordsFrom } from './first-records.ts';
 import { hiddenAt } from './lag.ts';
 import { letterName, notedLetter, noteOf, noteText, type RedriveNote } from './redrive-notes.ts';
 import { readTopics, requireAllRead } from './topic-reading.ts';
@@ -23,13 +23,13 @@ async function recordAt(
   offset: bigint,
 ): Promise<RawRecord | null> {
   const kafka = cliKafka(settings);
-  const bounds = await withAdmin(kafka, async (admin) => {
-    if (!(await admin.listTopics()).includes(topic)) return undefined;
-    return (await partitionOffsets(admin, topic)).get(partition);
+  const bounds = await readBounds(kafka, [topic]).catch((error: unknown) => {
+    if (error instanceof TopicsMissingError) return [];
+    throw error;
   });
-  if (bounds === undefined || offset < bounds.low) return null;
-  const places = [{ topic, partition, offset, endOffset: bounds.high }];
-  const [record] = (await firstRecordsFrom(kafka, `${settings.TOPIC_PREFIX}-cli`, places)).values();
+  if (!bounds.some((one) => one.partition === partition && offset >= one.low)) return null;
+  const places = bounds.map((one) => ({ ...one, low: one.partition === partition ? offset : one.high }));
+  const [record] = (await firstRecordsFrom(kafka, settings.TOPIC_PREFIX, places)).values();
   return record?.offset === offset ? record : null;
 }
 

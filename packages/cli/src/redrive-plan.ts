@@ -2,7 +2,7 @@
  * Plans redrives of dead letters: each letter's topic and key, or the reason against it. It only decides; it sends and marks
  * nothing.
  */
-import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
+import type { RawRecord } from 'payment-processor-client/internal/kafka/raw-record';
 import { CARRIED_LENGTH_MAX, type Entry } from '../../../src/ledger/entry.ts';
 import { instantMs } from 'payment-processor-contract/instants';
 import { keyProblem, laneOf, readKey } from 'payment-processor-contract/keys';

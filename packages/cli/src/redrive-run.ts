@@ -6,7 +6,7 @@
  * further letter is marked.
  */
 import { randomUUID } from 'node:crypto';
-import type { RawRecord } from 'payment-processor-client/internal/kafka/record-at';
+import type { RawRecord } from 'payment-processor-client/internal/kafka/raw-record';
 import {
   PublishError,
   RecordPublisher,

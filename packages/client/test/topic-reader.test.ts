@@ -25,7 +25,7 @@ async function readerAt(
   };
   await openTopicReader({ consumer: () => consumer } as unknown as Kafka, {
     topics: ['results'],
-    start: { from: 'ends', bounds: [{ topic: 'results', partition: 0, low: 0n, high }] },
+    start: { from: 'lows', bounds: [{ topic: 'results', partition: 0, low: high, high }] },
     untilEnd: false,
     groupPrefix: 'test',
     onRecord: ({ offset }) => void handed.push(offset),

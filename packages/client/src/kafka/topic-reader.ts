@@ -17,7 +17,7 @@ import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import { registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { KeyedWork } from './keyed-work.ts';
-import { placeName, rawRecordOf, type RawRecord } from './record-at.ts';
+import { placeName, rawRecordOf, type RawRecord } from './raw-record.ts';
 import { startHeartbeats, type Heartbeats } from './steady-heartbeats.ts';
 import { subscribedAssigner } from './subscribed-assigner.ts';
 import { readBounds, type Bounds } from './topic-bounds.ts';
@@ -31,8 +31,8 @@ export type ReaderStart =
   | { from: 'beginning' }
   /** Records written after the reader was opened. */
   | { from: 'now' }
-  /** Records written after these bounds were read. */
-  | { from: 'ends'; bounds: readonly Bounds[] }
+  /** Of each partition of the topics, the records from `low` on. */
+  | { from: 'lows'; bounds: readonly Bounds[] }
   /** The first records with this timestamp or a later one, ms since 1970. */
   | { from: 'time'; ms: number }
   /** The group's committed position; a new group starts at the beginning. */
@@ -48,6 +48,8 @@ export interface TopicReaderOptions {
   untilEnd: boolean | 'written';
   /** Reads only this lane of each topic. Not with a group. */
   lane?: number;
+  /** Delivers only the first record of each partition. */
+  onlyFirst?: boolean;
   /** Reads at most this many offsets before each partition's end; not with a group. */
   newest?: number;
   /** Called for each partition with the number of offsets that `newest` skipped. */
@@ -124,7 +126,7 @@ export async function openTopicReader(kafka: Kafka, options: TopicReaderOptions)
   const { start, topics } = options;
   const sinceMs = start.from === 'time' ? start.ms : null;
   const isOpenCounted = options.untilEnd === 'written';
-  const bounds = start.from === 'ends' ? start.bounds : await readBounds(kafka, topics, sinceMs, isOpenCounted);
+  const bounds = 'bounds' in start ? start.bounds : await readBounds(kafka, topics, sinceMs, isOpenCounted);
   const reader = new RunningReader(kafka, options, bounds);
   await reader.open();
   return reader;
@@ -140,7 +142,7 @@ class RunningReader implements TopicReader {
   readonly #positions = new Map<string, { topic: string; partition: number; offset: bigint }>();
   /** Partitions not yet read to their end, with that end. */
   readonly #unread = new Map<string, bigint>();
-  /** Other lanes; later records there are skipped. */
+  /** Other lanes, and with `onlyFirst` partitions whose record was found; later records there are skipped. */
   readonly #skipped = new Set<string>();
   readonly #settle: { resolve: () => void; reject: (error: Error) => void };
   #stopped = false;
@@ -169,7 +171,7 @@ class RunningReader implements TopicReader {
       if (skipped) this.#skipped.add(placeName({ topic, partition }));
       const first = skipped ? low : firstOf({ low, high }, options.newest);
       if (first > low) options.onLeftOut?.(topic, partition, first - low);
-      const offset = ['now', 'ends'].includes(options.start.from) || skipped ? high : first;
+      const offset = options.start.from === 'now' || skipped ? high : first;
       this.#positions.set(placeName({ topic, partition }), { topic, partition, offset });
       if (offset < high) this.#unread.set(placeName({ topic, partition }), high);
     }
@@ -288,6 +290,7 @@ class RunningReader implements TopicReader {
         // A late seek delivers records that were already read.
         const isNew = this.#isGrouped || position === undefined || offset >= position.offset;
         const isHandled = isNew && !this.#skipped.has(placeName(batch));
+        if (isHandled && this.#options.onlyFirst === true) this.#skipped.add(placeName(batch));
         work.begin(
           message.key?.toString('latin1') ?? '',
           async () => !isHandled || this.#handle(payload, message),
@@ -337,7 +340,7 @@ class RunningReader implements TopicReader {
     const position = this.#positions.get(name);
     if (position !== undefined && offset > position.offset) position.offset = offset;
     const end = this.#unread.get(name);
-    if (end === undefined || offset < end) return;
+    if (end === undefined || (offset < end && !this.#skipped.has(name))) return;
     this.#unread.delete(name);
     if (this.#options.untilEnd !== false && this.#unread.size === 0) void this.close();
   }
