@@ -59,15 +59,9 @@ export async function checkTransaction(api: Lists, transactionId: string, entry:
     isNamed || differing.length > 0
       ? { doubts: [], notes: [] }
       : await otherMatches(api, transaction, comparison, entry);
-  const doubts = [
-    ...(differing.length === 0
-      ? []
-      : [`transaction ${transactionId} is a different payment from the one asked for: ${differing.join('; ')}`]),
-    ...(isAlike || differing.length > 0
-      ? []
-      : [`no field of transaction ${transactionId} can be compared with the command`]),
-    ...others.doubts,
-  ];
+  const another = `transaction ${transactionId} is a different payment from the one asked for: ${differing.join('; ')}`;
+  const nothing = `no field of transaction ${transactionId} can be compared with the command`;
+  const doubts = [...(differing.length > 0 ? [another] : isAlike ? [] : [nothing]), ...others.doubts];
   const notes = [
     `transaction ${transactionId} exists; it agrees with the command in: ${agreeing.join(', ') || 'nothing'}`,
     ...(open.length === 0 ? [] : [`not compared: ${open.join(', ')}`]),

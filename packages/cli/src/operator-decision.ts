@@ -36,18 +36,16 @@ type DecisionReply =
   /** @param result of the decision's next revision; it does not name the decision */
   | { readonly kind: 'no-reply'; readonly result: DecidedResult | null };
 
-export interface SubmitOptions {
-  /** Longest wait for the reply after publishing. */
-  timeoutMs: number;
-  onPublished: (at: PublishedAt & { topic: string }) => void;
-}
-
-/** @throws RegistryError, PublishError, or the Kafka client's error */
+/**
+ * @param timeoutMs longest wait for the reply after publishing
+ * @throws RegistryError, PublishError, or the Kafka client's error
+ */
 export async function submitDecision(
   settings: ClientSettings,
   key: string,
   decision: OperatorDecision,
-  options: SubmitOptions,
+  timeoutMs: number,
+  onPublished: (at: PublishedAt & { topic: string }) => void,
 ): Promise<DecisionReply> {
   const topics = topicNames(settings.TOPIC_PREFIX);
   const topic = topics.operatorDecisions;
@@ -112,9 +110,9 @@ export async function submitDecision(
         'content-type': AVRO_CONTENT_TYPE,
       },
     });
-    options.onPublished({ topic, ...at });
+    onPublished({ topic, ...at });
     place.resolve(at);
-    timer = setTimeout(() => reply.resolve({ kind: 'no-reply', result: next }), options.timeoutMs);
+    timer = setTimeout(() => reply.resolve({ kind: 'no-reply', result: next }), timeoutMs);
     return await oncePublished('the decision was published', reply.promise);
   } finally {
     clearTimeout(timer);

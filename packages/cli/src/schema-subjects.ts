@@ -4,7 +4,8 @@
  */
 import type { Config } from 'payment-processor-contract/config';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
-import { askRegistry, numberIn, type RegistryAnswer } from 'payment-processor-contract/registry-http';
+import type { JsonObject } from 'payment-processor-contract/lossless-json';
+import { askRegistry, numberIn } from 'payment-processor-contract/registry-http';
 import { loadSchema } from 'payment-processor-contract/schemas';
 import { recordOfTopic, subjectOf, topicNames } from 'payment-processor-contract/topics';
 import { CliFailure } from './exit-codes.ts';
@@ -119,19 +120,17 @@ async function register(settings: RegistrySettings, subject: string, record: str
         'Add a field with a default instead of changing one, or make topics under a new version',
     );
   }
-  const answer = await call(settings, 'POST', `/subjects/${encodeURIComponent(subject)}/versions`, body);
-  const schemaId = numberIn(answer.body, 'id');
-  if (answer.status !== 200 || schemaId === null) throw refusal(settings, `registering ${subject}`, answer);
-  return schemaId;
+  const step = `registering ${subject}`;
+  const path = `/subjects/${encodeURIComponent(subject)}/versions`;
+  const schemaId = numberIn((await ask(settings, step, 'POST', path, body)) ?? {}, 'id');
+  return schemaId ?? refuse(settings, step, 200);
 }
 
 /** The id of exactly this schema under the subject, or null. */
 async function lookUp(settings: RegistrySettings, subject: string, body: object): Promise<number | null> {
-  const answer = await call(settings, 'POST', `/subjects/${encodeURIComponent(subject)}`, body);
-  if (answer.status === 404) return null;
-  const schemaId = numberIn(answer.body, 'id');
-  if (answer.status !== 200 || schemaId === null) throw refusal(settings, `looking up ${subject}`, answer);
-  return schemaId;
+  const step = `looking up ${subject}`;
+  const found = await ask(settings, step, 'POST', `/subjects/${encodeURIComponent(subject)}`, body);
+  return found === null ? null : (numberIn(found, 'id') ?? refuse(settings, step, 200));
 }
 
 /** The latest version, unless it equals our schema except for documentation and attribute order. */
@@ -140,14 +139,12 @@ async function readForeignLatest(
   subject: string,
   record: string,
 ): Promise<SubjectState['foreignLatest']> {
-  const answer = await call(settings, 'GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
-  if (answer.status === 404) return null;
-  const version = numberIn(answer.body, 'version');
-  const schemaId = numberIn(answer.body, 'id');
-  const schema = answer.body['schema'];
-  if (answer.status !== 200 || version === null || schemaId === null || typeof schema !== 'string') {
-    throw refusal(settings, `reading the latest version of ${subject}`, answer);
-  }
+  const step = `reading the latest version of ${subject}`;
+  const latest = await ask(settings, step, 'GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
+  if (latest === null) return null;
+  const [version, schemaId] = [numberIn(latest, 'version'), numberIn(latest, 'id')];
+  const { schema } = latest;
+  if (version === null || schemaId === null || typeof schema !== 'string') return refuse(settings, step, 200);
   return comparable(jsonOf(schema)) === comparable(loadSchema(record)) ? null : { version, schemaId };
 }
 
@@ -174,56 +171,50 @@ function jsonOf(text: string): unknown {
 }
 
 async function readCompatibility(settings: RegistrySettings, subject: string): Promise<string | null> {
-  const answer = await call(settings, 'GET', `/config/${encodeURIComponent(subject)}`);
-  if (answer.status === 404) return null;
-  if (answer.status !== 200) throw refusal(settings, `reading the compatibility of ${subject}`, answer);
-  const level = answer.body['compatibilityLevel'];
+  const step = `reading the compatibility of ${subject}`;
+  const level = (await ask(settings, step, 'GET', `/config/${encodeURIComponent(subject)}`))?.['compatibilityLevel'];
   return typeof level === 'string' ? level : null;
 }
 
 async function requireCompatibility(settings: RegistrySettings, subject: string): Promise<void> {
   if ((await readCompatibility(settings, subject)) === COMPATIBILITY) return;
-  const answer = await call(settings, 'PUT', `/config/${encodeURIComponent(subject)}`, {
-    compatibility: COMPATIBILITY,
-  });
-  if (answer.status !== 200) throw refusal(settings, `setting the compatibility of ${subject}`, answer);
+  const step = `setting the compatibility of ${subject}`;
+  const wanted = { compatibility: COMPATIBILITY };
+  const set = await ask(settings, step, 'PUT', `/config/${encodeURIComponent(subject)}`, wanted);
+  if (set === null) refuse(settings, step, 404);
 }
 
 /** Why the registry would refuse this schema, checked against all versions; empty for a new subject. */
 async function readIncompatibilities(settings: RegistrySettings, subject: string, body: object): Promise<string[]> {
   const path = `/compatibility/subjects/${encodeURIComponent(subject)}/versions?verbose=true`;
-  const answer = await call(settings, 'POST', path, body);
-  if (answer.status === 404) return [];
-  if (answer.status !== 200) throw refusal(settings, `checking ${subject}`, answer);
-  if (answer.body['is_compatible'] === true) return [];
-  const messages = answer.body['messages'];
+  const checked = await ask(settings, `checking ${subject}`, 'POST', path, body);
+  if (checked === null || checked['is_compatible'] === true) return [];
+  const { messages } = checked;
   const texts = Array.isArray(messages) ? messages.filter((message) => typeof message === 'string') : [];
   return texts.length > 0 ? texts : ['the registry gave no reason'];
 }
 
-async function call(
+/** @returns the answer's body; null: 404. @throws CliFailure */
+async function ask(
   settings: RegistrySettings,
+  step: string,
   method: 'GET' | 'POST' | 'PUT',
   path: string,
   body?: object,
-): Promise<RegistryAnswer> {
+): Promise<JsonObject | null> {
   const { SCHEMA_REGISTRY_URL: url, SCHEMA_REGISTRY_USERNAME: username, SCHEMA_REGISTRY_PASSWORD: password } = settings;
-  try {
-    return await askRegistry({ url, username, password }, method, path, {
-      timeoutMs: ANSWER_TIMEOUT_MS,
-      ...(body === undefined ? {} : { body }),
-    });
-  } catch (error) {
+  const options = { timeoutMs: ANSWER_TIMEOUT_MS, ...(body === undefined ? {} : { body }) };
+  const answer = await askRegistry({ url, username, password }, method, path, options).catch((error: unknown) => {
     if (!(error instanceof RegistryError)) throw error;
     throw new CliFailure('failed', `${method} ${path}: ${error.message}`);
-  }
+  });
+  if (answer.status === 404) return null;
+  return answer.status === 200 ? answer.body : refuse(settings, step, answer.status, answer.body['message']);
 }
 
-function refusal(settings: RegistrySettings, step: string, { body, status }: RegistryAnswer): CliFailure {
-  const message = body['message'];
+/** @throws CliFailure */
+function refuse({ SCHEMA_REGISTRY_URL: url }: RegistrySettings, step: string, status: number, said?: unknown): never {
+  const message = typeof said === 'string' ? ` (${said})` : '';
   const hint = 'check that SCHEMA_REGISTRY_URL is the base of a Confluent-compatible interface';
-  return new CliFailure(
-    'failed',
-    `${step} at ${settings.SCHEMA_REGISTRY_URL} was answered with ${status}${typeof message === 'string' ? ` (${message})` : ''}: ${hint}`,
-  );
+  throw new CliFailure('failed', `${step} at ${url} was answered with ${status}${message}: ${hint}`);
 }

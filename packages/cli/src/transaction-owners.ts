@@ -104,33 +104,21 @@ export function ownersInWords(
   key: string,
   { cuts, keys, rivals, unnamed }: FoundOwners,
 ): CheckResult {
-  const others = keys.filter((other) => other !== key);
   const what = `transaction ${transactionId}`;
+  const said = (is: string, of: readonly string[], names = of.join(', ')): string[] =>
+    of.length === 0 ? [] : [`${what} ${is}: ${names} (${of.map((other) => `\`show ${other}\``).join(', ')})`];
+  const others = keys.filter((other) => other !== key);
+  const rivalKeys = rivals.map((rival) => rival.key);
+  const unread = `it is not known whether ${what} belongs to another command (not read: ${cuts.join('; ')})`;
   const doubts = [
-    ...(others.length === 0
-      ? []
-      : [`${what} already belongs to another command: ${others.join(', ')} (${look(others)})`]),
-    ...(rivals.length === 0
-      ? []
-      : [
-          `${what} may belong to another command: ${rivals.map(stateOf).join('; ')} (${look(rivals.map((rival) => rival.key))})`,
-        ]),
-    ...(unnamed.length === 0
-      ? []
-      : [
-          `${what} may be what another command was decided EXECUTED for, without naming it: ${unnamed.join(', ')} (${look(unnamed)})`,
-        ]),
-    ...(cuts.length === 0
-      ? []
-      : [`it is not known whether ${what} belongs to another command (not read: ${cuts.join('; ')})`]),
+    ...said('already belongs to another command', others),
+    ...said('may belong to another command', rivalKeys, rivals.map(stateOf).join('; ')),
+    ...said('may be what another command was decided EXECUTED for, without naming it', unnamed),
+    ...(cuts.length === 0 ? [] : [unread]),
   ];
   return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes: [] };
 }
 
 function stateOf({ key, phase }: Entry): string {
   return `${key}, ${phase.state === 'DONE' ? phase.outcome : phase.state}`;
-}
-
-function look(keys: readonly string[]): string {
-  return keys.map((key) => `\`show ${key}\``).join(', ');
 }

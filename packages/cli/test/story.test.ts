@@ -2,13 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { showEach } from '../src/commands/show.ts';
 import { CliFailure } from '../src/exit-codes.ts';
-import { inOrder } from '../src/in-order.ts';
-import { observedMs, type StatusEvent } from '../src/status-history.ts';
+import { inOrder, observedMs, type StatusEvent } from '../src/status-history.ts';
 import { noCommandText, unreadChanges } from '../src/story/find-keys.ts';
 import { storyDocument, storyText } from '../src/story/story-output.ts';
 import { isOfMessage, keepSome, type Story } from '../src/story/story.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
-import type { Transaction } from 'payment-processor-contract/types';
+import type { CommandSource, Transaction } from 'payment-processor-contract/types';
 import { entryAt } from '../../../test/ledger/entries.ts';
 import { resultOf } from '../../client/test/result-of.ts';
 
@@ -186,109 +185,86 @@ describe('the fields of the command', () => {
 describe('a key that is used again after the ledger has forgotten it', () => {
   const entry = { ...entryAt('transfer-in'), key: 'invoice' };
   const { origin } = entry;
-  const message = (offset: bigint, fingerprint: string) => {
+  const message = (offset: bigint, fingerprint = 'fingerprint') => {
     const place = { ...at(origin.topic, 'invoice', offset), commandType: 'transfer-in' as const, movedFrom: null };
     return { ...place, valueBytes: 2, value: {}, problem: null, fingerprint };
   };
-  const record = (offset: bigint, present: typeof entry | null) => ({
-    lane: 0,
-    offset,
-    timestampMs: 1,
-    entry: present,
-  });
-  const forgotten = { entries: [record(1n, entry), record(2n, null)], admittedTo: { [origin.topic]: 9n } };
+  const record = (offset: bigint, present: typeof entry | null) => {
+    return { lane: 0, offset, timestampMs: 1, entry: present };
+  };
+  const told = (messages: Story['messages'], more: Partial<Story> = {}): Story => {
+    const forgotten = { entries: [record(1n, entry), record(2n, null)], admittedTo: { [origin.topic]: 9n } };
+    return { ...story('ACCEPTED', []), ...forgotten, messages, ...more };
+  };
+  const rolesIn = (of: Story): string[] =>
+    (storyDocument(of, false) as { published: { role: string }[] }).published.map(({ role }) => role);
+  /** The results of a story, with another source. */
+  const resultsFrom = (source: CommandSource): Story['results'] =>
+    story('ACCEPTED', []).results.flatMap((result) =>
+      result.value === null ? [] : [{ ...result, value: { ...result.value, source }, problem: null }],
+    );
 
-  test.each(['fingerprint', 'another'])(
-    'a message that waits is no copy and no conflict: it may pay again',
-    (content) => {
-      const told = {
-        ...story('ACCEPTED', []),
-        ...forgotten,
-        messages: [message(7n, 'fingerprint'), message(9n, content)],
-      };
-      const text = storyText(told, false).join('\n');
-      expect(text).toMatch(/transfer-in +waits: the ledger has forgotten the key, so this will be a new command/);
-      expect(paymentIn(told)).toMatch(/^nothing known of the message that waits/);
-      expect(storyDocument(told, false)).toMatchObject({ published: [{ role: 'command' }, { role: 'new-command' }] });
-    },
-  );
+  test.each(['fingerprint', 'another'])('a message that waits may pay again, whatever its content: %s', (content) => {
+    const again = told([message(7n), message(9n, content)]);
+    expect(storyText(again, false).join('\n')).toMatch(
+      /transfer-in +waits: the ledger has forgotten the key, so this will be a new command/,
+    );
+    expect(paymentIn(again)).toMatch(/^nothing known of the message that waits/);
+    expect(rolesIn(again)).toEqual(['command', 'new-command']);
+  });
 
   test.each([
     ['the tombstone', [record(2n, null)]],
     ['nothing', []],
   ])('so it is once compaction has left %s in the ledger', (_, entries) => {
-    const told = { ...story('ACCEPTED', []), ...forgotten, entries, messages: [message(9n, 'fingerprint')] };
-    expect(paymentIn(told)).toMatch(/^nothing known of the message that waits/);
-    expect(storyDocument(told, false)).toMatchObject({
-      payment: { earlierOutcome: 'ACCEPTED' },
-      published: [{ role: 'new-command' }],
-    });
+    const again = told([message(9n)], { entries });
+    expect(paymentIn(again)).toMatch(/^nothing known of the message that waits/);
+    expect(storyDocument(again, false)).toMatchObject({ payment: { earlierOutcome: 'ACCEPTED' } });
+    expect(rolesIn(again)).toEqual(['new-command']);
   });
 
   test('a message that names the place of the forgotten command as its own waits all the same', () => {
     const { offset, partition } = origin;
-    const told = {
-      ...story('ACCEPTED', []),
-      ...forgotten,
-      messages: [{ ...message(9n, 'fingerprint'), movedFrom: { offset, partition } }],
-    };
-    expect(storyDocument(told, false)).toMatchObject({ published: [{ role: 'new-command' }] });
+    expect(rolesIn(told([{ ...message(9n), movedFrom: { offset, partition } }]))).toEqual(['new-command']);
   });
 
   test('a message whose result was published since the ledger was read does not wait', () => {
-    const told = story('ACCEPTED', []);
-    const { source } = told.results[0]?.value ?? resultOf('invoice');
-    const messages = [{ ...message(9n, 'fingerprint'), ...source }];
-    expect(paymentIn({ ...told, messages })).toMatch(/^not settled/);
+    const { source } = story('ACCEPTED', []).results[0]?.value ?? resultOf('invoice');
+    expect(paymentIn({ ...story('ACCEPTED', []), messages: [{ ...message(9n), ...source }] })).toMatch(/^not settled/);
   });
 
   test.each([
     ['another topic', { topic: 'commands.create-quote' }, null],
     ['another partition, from which it was moved', {}, { partition: 2, offset: 77n }],
   ])('a message that has a result of its own, of %s, is neither a copy nor a conflict', (_, of, movedFrom) => {
-    const first = { ...message(8n, 'fingerprint'), ...of, movedFrom };
-    const told = story('ACCEPTED', []);
-    const source = { ...first, ...movedFrom };
-    const results = told.results.flatMap((result) =>
-      result.value === null ? [] : [{ ...result, value: { ...result.value, source }, problem: null }],
-    );
-    const again = { ...told, results, entries: [record(1n, entry)], messages: [first] };
-    expect(storyDocument(again, false)).toMatchObject({ published: [{ role: 'earlier' }] });
+    const first = { ...message(8n), ...of, movedFrom };
+    const results = resultsFrom({ ...first, ...movedFrom });
+    expect(rolesIn(told([first], { results, entries: [record(1n, entry)] }))).toEqual(['earlier']);
   });
 
   test('a copy that was answered before stays one', () => {
-    const told = {
-      ...story('ACCEPTED', []),
-      ...forgotten,
-      messages: [message(7n, 'fingerprint'), message(8n, 'fingerprint')],
-    };
-    expect(storyDocument(told, false)).toMatchObject({ published: [{ role: 'command' }, { role: 'copy' }] });
-    expect(storyDocument({ ...told, isCutShort: true }, false)).toMatchObject({
-      published: [{ role: 'command' }, { role: 'unread' }],
-    });
+    const messages = [message(7n), message(8n)];
+    expect(rolesIn(told(messages))).toEqual(['command', 'copy']);
+    expect(rolesIn(told(messages, { isCutShort: true }))).toEqual(['command', 'unread']);
   });
 
   test('the message of the earlier command is no copy of the later one, whose result says nothing of it', () => {
     const later = { ...entry, origin: { ...origin, offset: 9n } };
-    const told = story('EXPIRED', []);
-    const [result] = told.results;
-    if (result === undefined || result.value === null) throw new Error('no result');
-    const value = { ...result.value, outcome: 'ACCEPTED' as const, source: { ...result.value.source, offset: 99n } };
-    const again = {
-      ...told,
-      results: [
-        { ...result, value, problem: null },
-        { ...result, offset: 2n, value: { ...result.value, source: later.origin }, problem: null },
-      ],
-      entries: [record(1n, entry), record(2n, null), record(3n, later)],
-      messages: [message(7n, 'fingerprint'), message(9n, 'fingerprint')],
-    };
-    const text = storyText(again, false).join('\n');
-    expect(storyDocument(again, false)).toMatchObject({
-      payment: { earlierOutcome: 'ACCEPTED' },
-      published: [{ role: 'earlier' }, { role: 'command' }],
-    });
-    expect(text).toMatch(/^earlier +another command under this key, forgotten since: ACCEPTED$/m);
+    const results = [
+      ...resultsFrom({ topic: 'commands', partition: 0, offset: 99n }),
+      ...story('EXPIRED', []).results.flatMap((result) =>
+        result.value === null
+          ? []
+          : [{ ...result, offset: 2n, value: { ...result.value, source: later.origin }, problem: null }],
+      ),
+    ];
+    const entries = [record(1n, entry), record(2n, null), record(3n, later)];
+    const again = told([message(7n), message(9n)], { admittedTo: {}, entries, results });
+    expect(storyDocument(again, false)).toMatchObject({ payment: { earlierOutcome: 'ACCEPTED' } });
+    expect(rolesIn(again)).toEqual(['earlier', 'command']);
+    expect(storyText(again, false).join('\n')).toMatch(
+      /^earlier +another command under this key, forgotten since: ACCEPTED$/m,
+    );
   });
 });
 

@@ -227,10 +227,9 @@ async function submit(
   decision: OperatorDecision,
   waitMs: number,
 ): Promise<void> {
-  const reply = await submitDecision(settings, key, decision, {
-    timeoutMs: waitMs,
-    onPublished: (place) => output.note(`published (${placeText(place)}); waiting for the processor`),
-  });
+  const reply = await submitDecision(settings, key, decision, waitMs, (place) =>
+    output.note(`published (${placeText(place)}); waiting for the processor`),
+  );
   switch (reply.kind) {
     case 'refused':
       throw new CliFailure(

@@ -1,15 +1,12 @@
 /** `results`, `status` and `status show`: published events of commands, transactions and quotes. */
 import type { CliCommand } from '../cli-command.ts';
-import { topicOf, type Stream } from 'payment-processor-client/internal/events';
+import type { Stream } from 'payment-processor-client/internal/events';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
-import { subscribe } from 'payment-processor-client/internal/subscription';
-import { topicNames } from 'payment-processor-contract/topics';
-import { CLI_RETRY, cliKafka, laneIn, requireSettings, untilInterrupted } from '../context.ts';
-import { eventDocument, eventText, isoOf, outageNotes, unreadableText } from '../event-output.ts';
+import { requireSettings } from '../context.ts';
+import { eventDocument, eventText, isoOf, unreadableText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { heldText, readHeldBack } from '../lag.ts';
 import { exitOnClosedOutput } from '../output.ts';
-import { observedMs, readStatusHistory, type StatusEvent } from '../status-history.ts';
+import { observedMs, readEvents, readStatusHistory, type EventReading, type StatusEvent } from '../status-history.ts';
 import { requireAllRead } from '../topic-reading.ts';
 
 interface ReadFlags {
@@ -90,31 +87,16 @@ Examples:${texts.examples}`,
       exitOnClosedOutput();
       let found = 0;
       const settings = requireSettings(CLIENT_SETTING_NAMES);
-      const names = topicNames(settings.TOPIC_PREFIX);
-      const topics = streams.map((stream) => topicOf(stream, names));
-      const lane = flags.key === undefined ? undefined : await laneIn(settings, flags.key);
-      const held = flags.follow ? [] : await readHeldBack(cliKafka(settings), topics, lane);
-      const subscription = await subscribe(settings, {
+      const reading: EventReading = {
         streams,
-        start: { from: flags.follow && !flags.fromBeginning ? 'now' : 'beginning' },
-        untilEnd: !flags.follow,
-        retry: CLI_RETRY,
-        onNotice: outageNotes(output),
-        ...(flags.key === undefined ? {} : { key: flags.key }),
+        key: flags.key ?? null,
+        follow: flags.follow ? (flags.fromBeginning ? 'beginning' : 'now') : undefined,
         onEvent: (event) => {
           found += 1;
           output.document(eventDocument(event), eventText(event));
         },
-      });
-      try {
-        // No signal stops the reading early: a partial output must not look complete.
-        const ended = flags.follow ? untilInterrupted(subscription.ended) : subscription.ended;
-        if (flags.follow) output.note('following; Ctrl-C ends');
-        await ended;
-      } finally {
-        await subscription.close();
-      }
-      requireAllRead(held.map(heldText));
+      };
+      requireAllRead(await readEvents(settings, reading, output));
       if (flags.key !== undefined && !flags.follow && found === 0) {
         throw new CliFailure(
           'notFound',

@@ -41,6 +41,7 @@ export interface StoryLimits {
 
 /** Limit of records per kind and key: a list of a thousand copies helps no one. */
 const RECORDS_MAX = 500;
+const STRAYS_MAX = 100;
 
 /** @throws the Kafka client's error; an Error naming the topics that do not exist; CliFailure for another release's ledger */
 export async function readStory(
@@ -63,7 +64,7 @@ export async function readStory(
   };
 
   const names = topicNames(settings.TOPIC_PREFIX);
-  const typeOf = new Map(COMMAND_TYPES.map((type) => [names.commands[type], type]));
+  const typeOf = commandTypes(settings);
   const registry = createRegistry(settings);
   const onRecord = async (record: TopicRecord): Promise<void> => {
     const { headers, offset, partition, timestampMs, topic } = record;
@@ -130,7 +131,44 @@ export async function readStory(
   };
 }
 
-export async function publishedMessage(
+/**
+ * The story with messages of its key outside its lane: their publisher uses another partitioner, and no processor has
+ * moved them yet. It reads every lane, so use it only for keys that their own lane does not know.
+ * @throws the Kafka client's error; an Error naming the topics that do not exist
+ */
+export async function withStrays(
+  settings: ClientSettings,
+  story: Story,
+  { newest, readForMs }: StoryLimits,
+): Promise<Story> {
+  const typeOf = commandTypes(settings);
+  const registry = createRegistry(settings);
+  const messages: PublishedMessage[] = [];
+  const cuts = new Set(story.cuts);
+  let leftOut = 0;
+  const reading = readTopics(settings, {
+    topics: [...typeOf.keys()],
+    newest,
+    onCut: (cut) => void cuts.add(`${cut} (--newest)`),
+    onRecord: async (record) => {
+      const commandType = typeOf.get(record.topic);
+      if (commandType === undefined || record.key?.toString() !== story.key) return;
+      const message = { ...(await publishedMessage(registry, record, commandType)), movedFrom: null };
+      leftOut += keepSome(messages, message, STRAYS_MAX);
+    },
+  });
+  const unread = await within(readForMs, 'the other lanes of the topics of commands', reading);
+  for (const cut of unread) cuts.add(cut);
+  if (leftOut > 0) cuts.add(`${leftOut} messages of the key are not shown`);
+  return { ...story, messages, cuts: [...cuts], isCutShort: story.isCutShort || unread.length > 0 };
+}
+
+function commandTypes({ TOPIC_PREFIX }: ClientSettings): Map<string, CommandType> {
+  const { commands } = topicNames(TOPIC_PREFIX);
+  return new Map(COMMAND_TYPES.map((type) => [commands[type], type]));
+}
+
+async function publishedMessage(
   registry: RecordRegistry,
   record: TopicRecord,
   commandType: CommandType,

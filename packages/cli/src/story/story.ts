@@ -8,12 +8,12 @@ import {
   type FoundResult,
   type PaymentState,
 } from 'payment-processor-client/internal/payment-state';
-import type { CommandType } from 'payment-processor-contract/commands';
+import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult, CommandSource } from 'payment-processor-contract/types';
 import type { LetterSummary } from '../dead-letter.ts';
 import type { EntryRecord } from '../ledger.ts';
 import type { Content } from '../message-content.ts';
-import type { Entry } from '../../../../src/ledger/entry.ts';
+import type { Entry, Phase } from '../../../../src/ledger/entry.ts';
 import type { RedriveNote } from '../redrive-notes.ts';
 import type { StatusEvent } from '../status-history.ts';
 
@@ -226,18 +226,14 @@ export function notKept(story: Story): string[] {
   // An intent as the present state is not counted yet.
   const made = Math.max(entry.attempts, ...calls.map(({ attempt }) => attempt));
   const missing = made - new Set(calls.map(({ attempt }) => attempt)).size;
+  const answers =
+    "each call's own answer: the ledger keeps the state that it led to, and the result has the answer that settled it";
+  const compacted = `${missing} of ${made} calls one by one: compaction kept only the later states of the entry`;
+  const lookUps = 'each single look-up: the ledger keeps only their outcome';
   return [
-    ...(made === 0
-      ? []
-      : [
-          "each call's own answer: the ledger keeps the state that it led to, and the result has the answer that settled it",
-        ]),
-    ...(missing <= 0
-      ? []
-      : [`${missing} of ${made} calls one by one: compaction kept only the later states of the entry`]),
-    ...(entry.firstSentMs === null && entry.unexecuted === null
-      ? []
-      : ['each single look-up: the ledger keeps only their outcome']),
+    ...(made === 0 ? [] : [answers]),
+    ...(missing <= 0 ? [] : [compacted]),
+    ...(entry.firstSentMs === null && entry.unexecuted === null ? [] : [lookUps]),
   ];
 }
 
@@ -247,38 +243,30 @@ export function runbooksOf(story: Story): string[] {
   const isWaiting = entry === null && story.messages.length > 0 && !isUnknown(story);
   const names = [
     ...(entry === null ? [] : runbooksOfEntry(entry)),
-    ...(isWaiting ? ['PaymentsOldestUnansweredTooOld'] : []),
+    ...(isWaiting ? [TOO_OLD] : []),
     ...(story.letters.length > 0 ? ['PaymentsDeadLetters'] : []),
   ];
   return [...new Set(names)].map((name) => `docs/runbooks/${name}.md`);
 }
 
+const TOO_OLD = 'PaymentsOldestUnansweredTooOld';
+/** By the phase of an entry, or by its outcome; null: none. */
+const RUNBOOKS: Readonly<Record<Exclude<Phase['state'], 'DONE'> | Outcome, string | null>> = {
+  INTENT: TOO_OLD,
+  PARKED: TOO_OLD,
+  QUOTED: TOO_OLD,
+  DOUBTFUL: 'PaymentsDoubtNotSettled',
+  UNKNOWN: 'unknown-results',
+  FAILED: 'PaymentsOwnFailures',
+  EXPIRED: 'PaymentsCommandsExpired',
+  ...{ ACCEPTED: null, REFUSED: null, INVALID: null, CONFLICT: null },
+};
+
 function runbooksOfEntry({ drops, phase, quotesRunOut }: Entry): string[] {
-  const further = [
+  const name = RUNBOOKS[phase.state === 'DONE' ? phase.outcome : phase.state];
+  return [
+    ...(name === null ? [] : [name]),
     ...(drops > 0 ? ['PaymentsOwnFailures'] : []),
     ...(quotesRunOut > 0 ? ['PaymentsCommandsExpired'] : []),
   ];
-  switch (phase.state) {
-    case 'INTENT':
-    case 'PARKED':
-    case 'QUOTED':
-      return ['PaymentsOldestUnansweredTooOld', ...further];
-    case 'DOUBTFUL':
-      return ['PaymentsDoubtNotSettled', ...further];
-    case 'DONE':
-      break;
-  }
-  switch (phase.outcome) {
-    case 'UNKNOWN':
-      return ['unknown-results', ...further];
-    case 'FAILED':
-      return ['PaymentsOwnFailures', ...further];
-    case 'EXPIRED':
-      return ['PaymentsCommandsExpired', ...further];
-    case 'ACCEPTED':
-    case 'REFUSED':
-    case 'INVALID':
-    case 'CONFLICT':
-      return further;
-  }
 }

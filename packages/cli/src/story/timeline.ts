@@ -3,9 +3,8 @@ import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { EntryRecord } from '../ledger.ts';
 import { isoOf, resultText, statusChangeText, unreadableText, placeText } from '../event-output.ts';
-import { inOrder } from '../in-order.ts';
 import { noteText } from '../redrive-notes.ts';
-import { observedMs } from '../status-history.ts';
+import { inOrder, observedMs } from '../status-history.ts';
 import { phaseText } from '../ledger.ts';
 import {
   roleOf,
