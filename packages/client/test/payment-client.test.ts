@@ -115,4 +115,8 @@ test('what can be awaited no more does not end the process of a caller that publ
   const awaited = new ResultAwaiter(live).expect('key-1', { timeoutMs: 1 });
   await turn();
   await expect(awaited).rejects.toMatchObject({ code: 'CLOSED' });
+  const open = new ResultAwaiter(new LiveEvents());
+  void open.expect('key-1', { timeoutMs: LONG_MS });
+  await open.close();
+  await turn();
 });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PaymentClientError } from '../src/client-error.ts';
 import { PaymentCommandPublisher } from '../src/publisher.ts';
 import { createRegistry } from '../src/settings.ts';
 import { laneOf } from 'payment-processor-contract/keys';
@@ -60,60 +59,6 @@ describe('a command publisher', () => {
     expect(refused).toEqual([]);
   });
 
-  test('writes JSON with every digit', async () => {
-    await publisher.publish(
-      'simulate-uma-receive',
-      'uma-1',
-      {
-        senderUmaAddress: '$a@b.example',
-        receivingCurrencyCode: 'USD',
-        receivingCurrencyAmount: 9_007_199_254_740_993n,
-        customerId: 'Customer:1',
-      },
-      { contentType: 'json' },
-    );
-    const [record] = await readAll(prefix, topics.commands['simulate-uma-receive']);
-    expect(record?.headers['content-type']).toBe('application/json');
-    expect(record?.value?.toString()).toContain('"receivingCurrencyAmount":9007199254740993');
-  });
-
-  test('leaves out what may be left out', async () => {
-    await publisher.publish('create-quote', 'quote-1', {
-      source: { sourceType: 'ACCOUNT', accountId: 'InternalAccount:1' },
-      destination: { destinationType: 'ACCOUNT', accountId: 'ExternalAccount:1' },
-      lockedCurrencySide: 'SENDING',
-      lockedCurrencyAmount: 100n,
-    });
-    const [record] = await readAll(prefix, topics.commands['create-quote']);
-    const registry = createRegistry(settingsOf(prefix));
-    const decoded = await registry.decode(topics.commands['create-quote'], record!.value!);
-    expect(decoded).toMatchObject({ value: { immediatelyExecute: false, lookupId: null, description: null } });
-  });
-
-  test.each([
-    ['', /0 bytes/],
-    ['with blank', /without blanks/],
-    ['pay.execute', /\.execute/],
-    ['x'.repeat(201), /201/],
-    ['ключ', /ASCII/],
-  ])('refuses the key %j before anything is sent', async (key, message) => {
-    const refused = publisher.publish('reject-transaction', key, { transactionId: 'Transaction:1' });
-    await expect(refused).rejects.toMatchObject({ code: 'INVALID_COMMAND', field: 'key' });
-    await expect(refused).rejects.toThrow(message);
-    expect(await readAll(prefix, topics.commands['reject-transaction'])).toEqual([]);
-  });
-
-  test('names every wrong field by its path', async () => {
-    const wrong = { source: { accountId: 5 }, destination: { accountId: 'a', more: 1 }, amount: 1n };
-    const error: unknown = await publisher
-      .publishUntyped('transfer-in', 'wrong-1', wrong)
-      .catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(PaymentClientError);
-    expect((error as PaymentClientError).problems.map(({ path }) => path)).toEqual(
-      expect.arrayContaining(['source.accountId', 'destination.more']),
-    );
-  });
-
   test('publishes many at once, each one time and on its own lane', async () => {
     const keys = Array.from({ length: 2_000 }, (_, index) => `many-${index}`);
     const published = await Promise.all(
@@ -126,12 +71,5 @@ describe('a command publisher', () => {
       expect(places.get(key)).toEqual({ partition, offset });
       expect(partition).toBe(laneOf(key, LANES));
     }
-  });
-
-  test('says what to do when the topics are missing', async () => {
-    const other = await PaymentCommandPublisher.connect(settingsOf(freshPrefix('none')));
-    const refused = other.publish('execute-quote', 'a', { quoteId: 'Quote:1' }, { contentType: 'json' });
-    await expect(refused).rejects.toThrow(/does not exist: run `npm run cli -- topics create`/);
-    await other.close();
   });
 });

@@ -4,7 +4,7 @@ import { PaymentClient, type Settlement } from '../src/index.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import { runCli } from '../../cli/test/run-cli.ts';
 import { LANES } from '../../../test/support/stack-options.ts';
-import { createQuoteOf, transferInOf } from '../../../test/support/commands.ts';
+import { transferInOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { openTransaction } from './fixtures.ts';
 
@@ -50,15 +50,6 @@ describe('a payment', () => {
     expect(await early).toMatchObject(settled);
     expect(await takenUp(key, 30_000)).toMatchObject(settled);
     expect(await shown(key)).toEqual({ kind: 'settled', status: 'COMPLETED', transactionId, earlierOutcome: null });
-  });
-
-  test('that is made by two commands is followed by the key of its execution', async () => {
-    const paid = await client.createAndExecute('two', createQuoteOf('two'), WAIT);
-    if (paid.stage !== 'execute' || paid.execute.kind !== 'result') throw new Error(paid.stage);
-    const { transactionId } = paid.quote;
-    const settled = await client.awaitSettled(paid.execute.result, WAIT);
-    expect(settled).toMatchObject({ kind: 'settled', status: 'COMPLETED', transactionId });
-    expect(await takenUp('two:execute', 30_000)).toMatchObject({ kind: 'settled', status: 'COMPLETED', transactionId });
   });
 
   test('that was refused, or of which nothing is known, is distinguished from a settled one', async () => {

@@ -310,6 +310,20 @@ test.each([
     [result('ACCEPTED'), unreadable('results', KEY, 2n), { ...result('ACCEPTED'), offset: 3n }],
     'not-read',
   ],
+  [
+    'what could not be read at first is known by a copy',
+    [unreadable('results', KEY, 1n), { ...result('ACCEPTED'), offset: 3n }],
+    'result',
+  ],
+  [
+    'a copy of an earlier one can be read, which could not be read at first',
+    [
+      unreadable('results', KEY, 1n),
+      result('ACCEPTED', { offset: 2n, revision: 2 }),
+      { ...result('EXPIRED'), offset: 3n },
+    ],
+    'result',
+  ],
   ['an earlier one cannot be read', [unreadable('results', KEY, 1n), result('ACCEPTED', { offset: 2n })], 'result'],
   [
     'a copy of an earlier one is read late',
@@ -317,12 +331,14 @@ test.each([
     'result',
   ],
 ])('readResult, where %s, says so or what counts', async (_where, events, kind) => {
-  const read: LaneReader = async (_lane, onEvent) => {
-    for (const event of events) onEvent(event);
-    return true;
-  };
-  const standing = await readResult(read, KEY, 1_000);
-  expect(standing.kind).toBe(kind);
-  if (standing.kind === 'result') expect(standing.result.value.outcome).toBe('ACCEPTED');
-  if (standing.kind === 'not-read') expect(standing.problem).toBe('results/0/2: a later release');
+  for (const seen of [events, events.toReversed()]) {
+    const read: LaneReader = async (_lane, onEvent) => {
+      for (const event of seen) onEvent(event);
+      return true;
+    };
+    const standing = await readResult(read, KEY, 1_000);
+    expect(standing.kind).toBe(kind);
+    if (standing.kind === 'result') expect(standing.result.value.outcome).toBe('ACCEPTED');
+    if (standing.kind === 'not-read') expect(standing.problem).toBe('results/0/2: a later release');
+  }
 });

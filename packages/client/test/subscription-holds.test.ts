@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PaymentEvent } from '../src/events.ts';
-import type { SeenEvents } from '../src/seen-events.ts';
 import { subscribe, type Subscription, type SubscriptionOptions } from '../src/subscription.ts';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { laneOf } from 'payment-processor-contract/keys';
@@ -297,54 +296,4 @@ describe('with concurrency', () => {
     expect(log.indexOf('one 2 begins')).toBeGreaterThan(log.indexOf('one 1 ends'));
     expect(await readToEnd(groupId)).toEqual([]);
   });
-});
-
-describe('an event that was handled', () => {
-  test('is committed before the next, where that is asked for', async () => {
-    const groupId = await groupAtEnd();
-    const keys = [keyOfLane(0, 'each-one'), keyOfLane(0, 'each-two')];
-    for (const key of keys) await writer.write(resultOf(key));
-    const committed: string[] = [];
-    const done = Promise.withResolvers<undefined>();
-    const subscription = await open(groupId, {
-      commit: 'each',
-      onEvent: async ({ key, offset, partition, topic }) => {
-        if (!keys.includes(key)) return;
-        const offsets = await withAdmin(kafkaOf(prefix), (admin) => admin.fetchOffsets({ groupId, topics: [topic] }));
-        const at = BigInt(offsets[0]?.partitions.find((found) => found.partition === partition)?.offset ?? -1);
-        // Between the two lie the markers that end transactions.
-        committed.push(at > offset - 2n ? 'up to here' : 'less');
-        if (key === keys[1]) done.resolve(undefined);
-      },
-    });
-    await Promise.race([done.promise, subscription.ended]);
-    await subscription.close();
-    expect(committed.at(-1)).toBe('up to here');
-  });
-
-  test('is left out by the next process, where its ids are kept', async () => {
-    const ids = new Set<string>();
-    const deduplicate: SeenEvents = { has: (id) => ids.has(id), remember: (id) => void ids.add(id) };
-    await writer.write(resultOf('kept'), { ce_id: 'kept-id' });
-    await writer.write(resultOf('kept'), { ce_id: 'kept-id', replayed: 'true' });
-    await writer.write(resultOf('kept-last'));
-    for (const expected of [['kept', 'kept-last'], []]) {
-      const keys: string[] = [];
-      const subscription = await subscribe(settingsOf(prefix), {
-        streams: ['results'],
-        start: { from: 'beginning' },
-        untilEnd: true,
-        deduplicate,
-        onEvent: ({ key }) => void keys.push(key),
-      });
-      await subscription.ended;
-      expect(keys.filter((key) => key.startsWith('kept'))).toEqual(expect.arrayContaining(expected));
-      expect(keys.filter((key) => key === 'kept')).toHaveLength(expected.length === 0 ? 0 : 1);
-    }
-  });
-});
-
-test('an option out of its bounds is refused by its name', async () => {
-  const refused = open(freshGroup(), { handlerRetry: { attempts: 0 }, onEvent: () => undefined });
-  await expect(refused).rejects.toThrow(/handlerRetry\.attempts is 0/);
 });

@@ -1,6 +1,3 @@
-import { text as textOf } from 'node:stream/consumers';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PaymentClientError } from '../src/client-error.ts';
 import type { PaymentEvent } from '../src/events.ts';
@@ -8,8 +5,8 @@ import { PaymentCommandPublisher } from '../src/publisher.ts';
 import { ResultAwaiter } from '../src/result-awaiter.ts';
 import { SqliteSeenEvents } from '../src/sqlite-seen-events.ts';
 import { subscribe, type SubscriptionOptions } from '../src/subscription.ts';
-import { topicNames } from 'payment-processor-contract/topics';
-import { freshPrefix, kafkaOf, prepare, resultOf, ResultWriter, settingsOf, startAnswering } from './fixtures.ts';
+import { startHostileService } from '../../../test/support/hostile-service.ts';
+import { freshPrefix, prepare, resultOf, ResultWriter, settingsOf, startAnswering } from './fixtures.ts';
 
 const transferIn = { source: { accountId: 'ExternalAccount:1' }, destination: { accountId: 'InternalAccount:1' } };
 
@@ -61,15 +58,6 @@ describe('a subscription', () => {
     });
   });
 
-  test('leaves out copies when asked to', async () => {
-    expect(keysOf(await collect(null, { deduplicate: true }))).toEqual(['first', 'second']);
-  });
-
-  test('of one key alone reads that key and nothing else', async () => {
-    expect(keysOf(await collect(null, { key: 'first' }))).toEqual(['first', 'first']);
-    expect(await collect(null, { key: 'unknown' })).toEqual([]);
-  });
-
   test('shows nothing of a transaction that is open, and still ends', async () => {
     const open = await ResultWriter.open(prefix);
     const end = await open.begin(resultOf('open'));
@@ -102,34 +90,6 @@ describe('a subscription', () => {
     expect(keysOf(events)).toEqual(['later']);
   });
 
-  test('hands over a record that cannot be read as such', async () => {
-    const producer = kafkaOf(prefix).producer();
-    await producer.connect();
-    await producer.send({
-      topic: topicNames(prefix).quoteStatusChanged,
-      messages: [{ key: 'Quote:1', value: 'not Avro' }],
-    });
-    await producer.disconnect();
-    const [event] = await collect(null, { streams: ['quote-status'] });
-    expect(event).toMatchObject({ kind: 'unreadable', key: 'Quote:1', bytes: Buffer.from('not Avro') });
-  });
-
-  test('ends with the error of its handler', async () => {
-    const subscription = await subscribe(settingsOf(prefix), {
-      streams: ['results'],
-      start: { from: 'beginning' },
-      onEvent: () => {
-        throw new TypeError('a bug of the subscriber');
-      },
-    });
-    await expect(subscription.ended).rejects.toMatchObject({
-      code: 'HANDLER_FAILED',
-      message: 'a bug of the subscriber',
-      cause: expect.any(TypeError) as TypeError,
-    });
-    await subscription.close();
-  });
-
   test.each<[string, Partial<SubscriptionOptions>]>([
     [
       'a client in its handler',
@@ -156,25 +116,19 @@ describe('a subscription', () => {
 
   test('waits while the registry is out, and then goes on with the same record', async () => {
     let outage = true;
-    const registry = createServer((request, response) => {
-      if (outage) {
-        response.writeHead(503).end();
-        return;
-      }
-      void textOf(request).then(async (body) => {
-        const answer = await fetch(`${settingsOf(prefix).SCHEMA_REGISTRY_URL}${request.url ?? ''}`, {
-          method: request.method ?? 'GET',
-          headers: { 'content-type': request.headers['content-type'] ?? 'application/json' },
-          ...(request.method === 'GET' ? {} : { body }),
-        });
-        response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+    const registry = await startHostileService(async ({ body, headers, method, path }) => {
+      if (outage) return { httpStatus: 503, body: '' };
+      const answer = await fetch(`${settingsOf(prefix).SCHEMA_REGISTRY_URL}${path.slice(path.indexOf('/', 1))}`, {
+        method,
+        headers: { 'content-type': headers['content-type'] ?? 'application/json' },
+        ...(method === 'GET' ? {} : { body }),
       });
+      return { httpStatus: answer.status, body: await answer.text() };
     });
-    const url = await listen(registry);
     const outages: string[] = [];
     const events: PaymentEvent[] = [];
     const subscription = await subscribe(
-      { ...settingsOf(prefix), SCHEMA_REGISTRY_URL: url },
+      { ...settingsOf(prefix), SCHEMA_REGISTRY_URL: registry.baseUrl },
       {
         streams: ['results'],
         start: { from: 'beginning' },
@@ -189,7 +143,7 @@ describe('a subscription', () => {
     );
     await subscription.ended;
     await subscription.close();
-    registry.close();
+    await registry.close();
     expect(outages).not.toEqual([]);
     expect(keysOf(events)).toEqual(expect.arrayContaining(['first', 'second']));
     expect(events.every(({ kind }) => kind === 'result')).toBe(true);
@@ -220,75 +174,12 @@ describe('a subscription', () => {
   });
 });
 
-describe('an awaited result', () => {
-  let processor: { close(): Promise<void> };
-  let publisher: PaymentCommandPublisher;
-  let results: ResultAwaiter;
-
-  beforeAll(async () => {
-    processor = await startAnswering(prefix, transferIn);
-    publisher = await PaymentCommandPublisher.connect(settingsOf(prefix));
-    results = await ResultAwaiter.open(settingsOf(prefix));
-  });
-  afterAll(async () => {
-    await Promise.all([processor.close(), publisher.close(), results.close()]);
-  });
-
-  async function publishAndAwait(key: string, commandId: string, timeoutMs = 20_000): Promise<string> {
-    const awaited = results.expect(key, { commandId, timeoutMs });
-    await publisher.publish('transfer-in', key, transferIn, { commandId });
-    return (await awaited).value.outcome;
-  }
-
-  test('is that of the own message, not the conflict of another one with the same key', async () => {
-    expect(await publishAndAwait('accepted-1', 'id-1')).toBe('ACCEPTED');
-    expect(await publishAndAwait('refused-1', 'id-2')).toBe('REFUSED');
-    expect(await publishAndAwait('conflict-1', 'id-3')).toBe('CONFLICT');
-  });
-
-  test('without an id is the first of the key that is not a conflict', async () => {
-    const awaited = results.expect('accepted-2', { timeoutMs: 20_000 });
-    await publisher.publish('transfer-in', 'accepted-2', transferIn);
-    expect((await awaited).value.outcome).toBe('ACCEPTED');
-  });
-
-  test('comes for each of many that are awaited at once', async () => {
-    const keys = Array.from({ length: 50 }, (_, index) => `accepted-many-${index}`);
-    const outcomes = await Promise.all(keys.map((key) => publishAndAwait(key, `id-${key}`)));
-    expect(outcomes).toEqual(keys.map(() => 'ACCEPTED'));
-  });
-
-  test('that does not come is an error that says so', async () => {
-    await expect(publishAndAwait('silent-1', 'id-4', 300)).rejects.toMatchObject({
-      code: 'NO_RESULT',
-      retryable: true,
-    });
-  });
-
-  test('that comes and cannot be read is an error that says so', async () => {
-    await expect(publishAndAwait('postponed-1', 'id-5')).rejects.toThrow(/postponed-1 arrived, but cannot be read/);
-  });
-
-  test('that nobody looks at does not end the process', async () => {
-    const other = await ResultAwaiter.open(settingsOf(prefix));
-    const unhandled: unknown[] = [];
-    const note = (reason: unknown): void => void unhandled.push(reason);
-    process.on('unhandledRejection', note);
-    void other.expect('silent-3', { timeoutMs: 60_000 });
-    await other.close();
-    await new Promise((resolve) => setImmediate(resolve));
-    process.off('unhandledRejection', note);
-    expect(unhandled).toEqual([]);
-  });
-
-  test('is rejected when the awaiter is closed', async () => {
-    const other = await ResultAwaiter.open(settingsOf(prefix));
-    const awaited = other.expect('silent-2', { timeoutMs: 60_000 });
-    await Promise.all([expect(awaited).rejects.toThrow(/closed/), other.close()]);
-  });
+test('an awaited result that comes and cannot be read is an error that says so', async () => {
+  const processor = await startAnswering(prefix, transferIn);
+  const publisher = await PaymentCommandPublisher.connect(settingsOf(prefix));
+  const results = await ResultAwaiter.open(settingsOf(prefix));
+  const awaited = results.expect('postponed-1', { commandId: 'id-5', timeoutMs: 20_000 });
+  await publisher.publish('transfer-in', 'postponed-1', transferIn, { commandId: 'id-5' });
+  await expect(awaited).rejects.toThrow(/postponed-1 arrived, but cannot be read/);
+  await Promise.all([processor.close(), publisher.close(), results.close()]);
 });
-
-async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
