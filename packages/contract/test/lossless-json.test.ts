@@ -1,7 +1,7 @@
 /** Parsing is the same with and without asking the platform for each number; and what an integer is. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { int64Of, int64ValueOf, JsonMeaningError, parseLossless, parseUnambiguous } from '../src/lossless-json.ts';
+import { int64Of, int64ValueOf, parseLossless } from '../src/lossless-json.ts';
 
 const platformJson = JSON as unknown as {
   rawJSON(text: string): object;
@@ -123,17 +123,6 @@ test.each([99, 100, 101, 102, 1_000, 100_000])('%i lists and objects within one 
       const from = open.repeat(depth) + inner + close.repeat(depth);
       expect(outcome(() => parseLossless(from))).toBe(outcome(() => parseByReviver(from)));
     }
-  }
-});
-
-test('what has a member twice is refused, numbers or not', () => {
-  for (const twice of [
-    '{"a":1,"a":1}',
-    '{"a":1.10,"a":2}',
-    '{"\\u0061":true,"a":-0}',
-    '[{"b":{"__proto__":1,"__proto__":2}}]',
-  ]) {
-    expect(() => parseUnambiguous(twice)).toThrow(JsonMeaningError);
   }
 });
 
