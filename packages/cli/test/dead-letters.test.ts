@@ -404,15 +404,6 @@ describe('dead-letters redrive of one', () => {
     expect((await stack().journal.result('unheard-again')).value.outcome).toBe('ACCEPTED');
   });
 
-  test('with no time to wait is refused before the dead letter is marked', async () => {
-    const place = await buryWithoutType('no-time');
-    const never = ['--await', '--await-for', '0s'];
-    const run = await redrive(place, '--key', 'no-time-again', ...JSON_TYPE, ...never, '--yes');
-    expect((await lettersJson('list', '--open')).documents.map(({ key }) => key)).toContain('no-time');
-    expect(run).toMatchObject({ code: 2, stdout: '' });
-    expect(run.stderr).toContain('--await-for');
-  });
-
   test.each([
     ['neither came with an id', 'unnamed', {}],
     ['both came with one id', 'one-id', { ce_id: 'one-id' }],

@@ -1,30 +1,22 @@
 /** What `doctor` says of the processor that it is pointed at, and of the other members of its group. */
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { startHostileService } from '../../../test/support/hostile-service.ts';
 import { checkProcessor } from '../src/doctor/service-checks.ts';
 
-let server: Server | null = null;
-
-afterEach(() => {
-  server?.close();
-  vi.unstubAllEnvs();
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 /** A processor that answers the paths with these statuses and bodies. */
 async function processorThat(
   answers: Readonly<Record<string, readonly [status: number, body: unknown]>>,
 ): Promise<void> {
-  server = createServer((request, response) => {
-    const isAllowed = request.url === '/health/ready' || request.headers.authorization === 'Bearer secret';
-    const [status, body] = isAllowed ? (answers[request.url ?? ''] ?? [404, null]) : [401, null];
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const processor = await startHostileService(({ headers, path }) => {
+    const isAllowed = path === '/health/ready' || headers.authorization === 'Bearer secret';
+    const [httpStatus, body] = isAllowed ? (answers[path] ?? [404, null]) : [401, null];
+    return { httpStatus, body: JSON.stringify(body) };
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  onTestFinished(() => processor.close());
   vi.stubEnv('HTTP_HOST', '127.0.0.1');
-  vi.stubEnv('HTTP_PORT', `${(server.address() as AddressInfo).port}`);
+  vi.stubEnv('HTTP_PORT', new URL(processor.baseUrl).port);
   vi.stubEnv('HTTP_AUTH_TOKEN', 'secret');
 }
 

@@ -87,15 +87,6 @@ test('a client without a registry requests and hears the same as one that has it
 
 const kindOf = (stream: string): string => (stream === 'results' ? 'result' : stream);
 
-test('reading Avro without a registry says what to do', async () => {
-  const refused = subscribe(withoutRegistry(), {
-    streams: ['results'],
-    start: { from: 'now' },
-    onEvent: () => undefined,
-  });
-  await expect(refused).rejects.toThrow(/SCHEMA_REGISTRY_URL: set it, or use format 'json'/);
-});
-
 test('without the topics of the copies both ends say at once how to make them', async () => {
   const prefix = freshPrefix('no-copies');
   await prepare(prefix);

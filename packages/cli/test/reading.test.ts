@@ -1,6 +1,4 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startSandbox, type RunningSandbox } from 'payment-processor-sandbox/start';
 import { laneOf } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
@@ -13,7 +11,8 @@ import {
   resultOf,
   ResultWriter,
 } from '../../client/test/fixtures.ts';
-import { runCli, startCli, type CliRun } from './run-cli.ts';
+import { startHostileService, type HostileAnswer } from '../../../test/support/hostile-service.ts';
+import { runCli, startCli } from './run-cli.ts';
 
 const prefix = freshPrefix('reading');
 const names = topicNames(prefix);
@@ -175,75 +174,60 @@ describe('transactions list', () => {
     expect(page.stdout).toContain('90071992547409.93 USD');
   });
 
+  /** Against a service that answers so. */
+  async function listAt(answer: HostileAnswer) {
+    const service = await startHostileService(answer);
+    onTestFinished(() => service.close());
+    const environment = { ...credentials, API_BASE_URL: service.baseUrl };
+    const asked = (): URLSearchParams => new URL(service.requests.at(-1)?.path ?? '', 'http://service').searchParams;
+    return { asked, list: (...args: string[]) => runCli(environment, 'transactions', 'list', ...args) };
+  }
+
   test('sends each filter; ends with --all at a cursor that comes again, and shows what the service says of a refusal', async () => {
-    let asked = new URLSearchParams();
-    const service = createServer((request, response) => {
-      asked = new URL(request.url ?? '/', 'http://service').searchParams;
-      const isRefused = asked.get('status') === 'NO_SUCH';
-      response.writeHead(isRefused ? 400 : 200, { 'content-type': 'application/json' });
-      const page = '{"data":[{"id":"Transaction:1","status":"PENDING"}],"hasMore":true,"nextCursor":"again"}';
-      response.end(isRefused ? '{"code":"INVALID_INPUT","message":"status is not one that there is"}' : page);
-    });
-    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-    const { port } = service.address() as AddressInfo;
-    const list = (...args: string[]): Promise<CliRun> =>
-      runCli({ ...credentials, API_BASE_URL: `http://127.0.0.1:${port}/2025-10-13` }, 'transactions', 'list', ...args);
-    try {
-      const filters = {
-        customerId: 'Customer:1',
-        platformCustomerId: 'p',
-        senderAccountIdentifier: 'ExternalAccount:3',
-        receiverAccountIdentifier: 'InternalAccount:9',
-        status: 'REFUNDED',
-        type: 'OUTGOING',
-        reference: 'r',
-        startDate: '2000-01-01T00:00:00Z',
-        endDate: '2100-01-01T00:00:00+01:00',
-        limit: '7',
-        cursor: 'c',
-        sortOrder: 'asc',
-      };
-      const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-      expect(await list(...Object.entries(filters).flatMap(([name, value]) => [flagOf(name), value]))).toMatchObject({
-        code: 0,
-      });
-      expect(Object.fromEntries(asked)).toEqual(filters);
-      const endless = await list('--all');
-      expect(endless.code).toBe(1);
-      expect(endless.stderr).toContain('the service gave the cursor again twice');
-      expect(endless.stdout.match(/Transaction:1/g)).toHaveLength(2);
-      const refused = await list('--status', 'NO_SUCH');
-      expect(refused.code).toBe(1);
-      expect(refused.stderr).toContain('HTTP 400, INVALID_INPUT: status is not one that there is');
-    } finally {
-      service.closeAllConnections();
-      service.close();
-    }
+    const page = '{"data":[{"id":"Transaction:1","status":"PENDING"}],"hasMore":true,"nextCursor":"again"}';
+    const refusal = '{"code":"INVALID_INPUT","message":"status is not one that there is"}';
+    const { asked, list } = await listAt(({ path }) =>
+      path.includes('NO_SUCH') ? { httpStatus: 400, body: refusal } : { httpStatus: 200, body: page },
+    );
+    const filters = {
+      customerId: 'Customer:1',
+      platformCustomerId: 'p',
+      senderAccountIdentifier: 'ExternalAccount:3',
+      receiverAccountIdentifier: 'InternalAccount:9',
+      status: 'REFUNDED',
+      type: 'OUTGOING',
+      reference: 'r',
+      startDate: '2000-01-01T00:00:00Z',
+      endDate: '2100-01-01T00:00:00+01:00',
+      limit: '7',
+      cursor: 'c',
+      sortOrder: 'asc',
+    };
+    const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    const flags = Object.entries(filters).flatMap(([name, value]) => [flagOf(name), value]);
+    expect(await list(...flags)).toMatchObject({ code: 0 });
+    expect(Object.fromEntries(asked())).toEqual(filters);
+    const endless = await list('--all');
+    expect(endless.code).toBe(1);
+    expect(endless.stderr).toContain('the service gave the cursor again twice');
+    expect(endless.stdout.match(/Transaction:1/g)).toHaveLength(2);
+    const refused = await list('--status', 'NO_SUCH');
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('HTTP 400, INVALID_INPUT: status is not one that there is');
   });
 
   test('with --all, a list that is cut off does not look complete', async () => {
     let pages = 0;
-    let limit: string | null = null;
-    const service = createServer((request, response) => {
+    const { asked, list } = await listAt(() => {
       pages += 1;
-      limit = new URL(request.url ?? '/', 'http://service').searchParams.get('limit');
-      response.writeHead(200, { 'content-type': 'application/json' });
       const data = `[{"id":"Transaction:${pages}","status":"COMPLETED"}]`;
-      response.end(`{"data":${data},"hasMore":true,"nextCursor":"after-${pages}"}`);
+      return { httpStatus: 200, body: `{"data":${data},"hasMore":true,"nextCursor":"after-${pages}"}` };
     });
-    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-    const { port } = service.address() as AddressInfo;
-    try {
-      const base = { ...credentials, API_BASE_URL: `http://127.0.0.1:${port}/2025-10-13` };
-      const cut = await runCli(base, 'transactions', 'list', '--all');
-      expect(cut.code).toBe(1);
-      expect(cut.stderr).toMatch(/there are more.*--cursor after-\d+/);
-      // The largest page, so that it reaches as far as it can.
-      expect(limit).toBe('100');
-    } finally {
-      service.closeAllConnections();
-      service.close();
-    }
+    const cut = await list('--all');
+    expect(cut.code).toBe(1);
+    expect(cut.stderr).toMatch(/there are more.*--cursor after-\d+/);
+    // The largest page, so that it reaches as far as it can.
+    expect(asked().get('limit')).toBe('100');
   });
 
   test('tells wrong credentials, a wrong version and a service that does not answer apart', async () => {
