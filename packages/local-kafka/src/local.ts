@@ -30,34 +30,24 @@ interface LocalOptions {
 
 /** Null: help was requested. */
 function parseWords(args: string[]): LocalOptions | null {
-  const options = {
-    brokers: { type: 'string' },
-    'kafka-port': { type: 'string' },
-    'registry-port': { type: 'string' },
-    'sandbox-port': { type: 'string' },
-    help: { type: 'boolean', short: 'h' },
-  } as const;
-  const { values } = parseArgs({ args, options });
+  const text = { type: 'string' } as const;
+  const options = { brokers: text, 'kafka-port': text, 'registry-port': text, 'sandbox-port': text } as const;
+  const { values } = parseArgs({ args, options: { ...options, help: { type: 'boolean', short: 'h' } } });
   if (values.help === true) return null;
-  return {
-    ...wholeNumber('brokers', '--brokers', values.brokers, BROKERS_MAX),
-    ...wholeNumber('kafkaPort', '--kafka-port', values['kafka-port'], PORT_MAX),
-    ...wholeNumber('registryPort', '--registry-port', values['registry-port'], PORT_MAX),
-    ...wholeNumber('sandboxPort', '--sandbox-port', values['sandbox-port'], PORT_MAX),
+  const read = {
+    brokers: wholeNumber('--brokers', values.brokers, BROKERS_MAX),
+    kafkaPort: wholeNumber('--kafka-port', values['kafka-port'], PORT_MAX),
+    registryPort: wholeNumber('--registry-port', values['registry-port'], PORT_MAX),
+    sandboxPort: wholeNumber('--sandbox-port', values['sandbox-port'], PORT_MAX),
   };
+  return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined));
 }
 
-function wholeNumber<Name extends string>(
-  name: Name,
-  flag: string,
-  text: string | undefined,
-  max: number,
-): Partial<Record<Name, number>> {
-  if (text === undefined) return {};
+function wholeNumber(flag: string, text: string | undefined, max: number): number | undefined {
+  if (text === undefined) return undefined;
   const value = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (value < 1 || value > max)
-    throw new RangeError(`${flag} must be a whole number from 1 to ${max}, not ${JSON.stringify(text)}.`);
-  return { [name]: value } as Partial<Record<Name, number>>;
+  if (value >= 1 && value <= max) return value;
+  throw new RangeError(`${flag} must be a whole number from 1 to ${max}, not ${JSON.stringify(text)}.`);
 }
 
 async function runLocal({ sandboxPort, ...engineOptions }: LocalOptions): Promise<void> {

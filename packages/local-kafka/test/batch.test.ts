@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { chosenParts, readBatchWords, runParts, tableOf, type Part } from '../../../dev/batch.ts';
+import { runParts, type Part } from '../../../dev/batch.ts';
 import { gone, isAlive } from './processes.ts';
 
 let folder: string;
@@ -39,34 +39,4 @@ test('a part that is longer than its limit fell, and all that it started is gone
   expect(started).toBeGreaterThan(0);
   await gone([started]);
   expect(isAlive(started)).toBe(false);
-});
-
-test('words choose parts, limits and output, and those that are wrong are named', () => {
-  expect(readBatchWords(['--help'], [])).toBeNull();
-  expect(
-    readBatchWords(['--only', 'a,b', '--limit-minutes', '5', '--output', 'json', '--seed', '7'], ['seed']),
-  ).toEqual({
-    only: ['a', 'b'],
-    limitMinutes: 5,
-    output: 'json',
-    logs: null,
-    numbers: { seed: 7 },
-  });
-  expect(() => readBatchWords(['--output', 'xml'], [])).toThrow('--output must be table or json, not xml');
-  expect(() => readBatchWords(['--limit-minutes', '0'], [])).toThrow('--limit-minutes must be a whole number above 0');
-  expect(() => readBatchWords(['--minuts', '5'], ['minutes'])).toThrow('--minuts');
-  expect(chosenParts([{ name: 'a' }, { name: 'b' }], ['b'])).toEqual([{ name: 'b' }]);
-  expect(() => chosenParts([{ name: 'a' }], ['a', 'c'])).toThrow('--only c: not among a.');
-});
-
-test('the table is as wide as what is in it', () => {
-  expect(
-    tableOf(
-      ['proof', 'seconds'],
-      [
-        ['take-over', '7'],
-        ['x', '1234'],
-      ],
-    ),
-  ).toBe('proof      seconds\ntake-over  7\nx          1234');
 });

@@ -57,14 +57,6 @@ test('processes that start together download once, and each gets the complete fo
   expect(scripts.filter((script) => script.errorText().includes('Downloading Thing'))).toHaveLength(1);
 });
 
-test('the second start neither downloads nor says anything', async () => {
-  await install('0').ended;
-  const second = install('0', { PATH: '/usr/bin:/bin', MAVEN_FAILS: 'yes' });
-  await expectComplete((await nextJsonLine<{ folder: string }>(second)).folder);
-  expect(second.errorText()).toBe('');
-  expect(await mavenRuns()).toBe(1);
-});
-
 test('a download that was killed half-way is not taken for a complete one, and does not block the next', async () => {
   const killed = install('600');
   while ((await mavenRuns()) === 0) await sleep(20);

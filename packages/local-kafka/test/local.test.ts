@@ -12,12 +12,6 @@ function runLocal(words: readonly string[]): Script {
   return runScript('../src/local.ts', words);
 }
 
-async function textOf(script: Script): Promise<string> {
-  const lines: string[] = [];
-  for await (const line of script.lines) lines.push(line);
-  return lines.join('\n');
-}
-
 async function isListening(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
   const listening = await once(socket, 'connect').then(
@@ -83,10 +77,4 @@ test.each([
   expect(await script.ended).toBe(2);
   expect(script.errorText()).toContain(problem);
   expect(script.errorText()).toContain('Usage: npm run local');
-});
-
-test('explains itself', async () => {
-  const script = runLocal(['--help']);
-  expect(await textOf(script)).toContain('Usage: npm run local');
-  expect(await script.ended).toBe(0);
 });

@@ -6,7 +6,7 @@ import type { Operation } from '../src/operations.ts';
 import { ManualClock } from '../src/clock.ts';
 import { startSandbox, type RunningSandbox, type SandboxStartOptions } from '../src/start.ts';
 
-export const AUTHORIZATION = `Basic ${Buffer.from('token:secret').toString('base64')}`;
+const AUTHORIZATION = `Basic ${Buffer.from('token:secret').toString('base64')}`;
 
 /** Fields of a request that replace or add to the usual ones; undefined leaves one out. */
 export type Fields = Record<string, unknown>;
@@ -136,11 +136,12 @@ export class TestSandbox {
   }
 
   async #fetch(url: string, method: string, body: unknown, headers: Record<string, string>): Promise<Answer> {
-    const text = typeof body === 'string' ? body : body === undefined ? null : JSON.stringify(body);
+    const isWritten = typeof body === 'string' || Buffer.isBuffer(body);
+    const written = isWritten ? body : body === undefined ? null : JSON.stringify(body);
     const answer = await request(url, {
       method: method as 'GET',
-      headers: { ...(text === null ? {} : { 'content-type': 'application/json' }), ...headers },
-      body: text,
+      headers: { ...(written === null ? {} : { 'content-type': 'application/json' }), ...headers },
+      body: written,
     });
     const received = await answer.body.text();
     return { status: answer.statusCode, headers: answer.headers, text: received, body: parsed(received) };
