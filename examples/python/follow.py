@@ -45,7 +45,9 @@ consumer.subscribe([results, changes])
 print(f'following {key}', flush=True)
 # A key may name several transactions: a quote that ran out is made anew. The result says which one counts.
 outcome, revision, source, paid, statuses, ended = None, 0, None, None, {}, None
+is_decided = False  # by an operator
 read = set()  # the partitions that are read to their end
+unpaid = set()  # transactions whose quote was never executed
 while ended is None and time.monotonic() < deadline:
     message = consumer.poll(0.5)
     if message is None:  # a broker may only be slow: that is no end
@@ -60,7 +62,8 @@ while ended is None and time.monotonic() < deadline:
         # All is read for now, so nothing later says otherwise: no retry of an operator, no refund.
         if outcome in NOT_PAID:
             ended = f'{key} not accepted: {outcome}'
-        elif outcome == 'ACCEPTED' and statuses.get(paid) in SETTLED:
+        # If an operator said that it was paid, an expired transaction is not the one, or not the last word.
+        elif outcome == 'ACCEPTED' and statuses.get(paid) in SETTLED and not (is_decided and paid in unpaid):
             ended = f'{key} settled: {statuses[paid]} of {paid}'
         continue
     read.discard(place)
@@ -69,6 +72,8 @@ while ended is None and time.monotonic() < deadline:
     if topic == changes:
         # Of all payments: an operator may decide, after the last event of a payment, that this command made it.
         statuses[value['transactionId']] = value['status']
+        is_unpaid = value['status'] == 'EXPIRED' or value['failureReason'] == 'QUOTE_EXPIRED'
+        (unpaid.add if is_unpaid else unpaid.discard)(value['transactionId'])
         if key in value['commandKeys']:
             print(f'{key}: {value["status"]} of {value["transactionId"]}, seen by {value["observedBy"]}', flush=True)
     elif (
@@ -79,6 +84,7 @@ while ended is None and time.monotonic() < deadline:
         and (value['source'] != source or value['revision'] > revision)
     ):
         outcome, revision, source = value['outcome'], value['revision'], value['source']
+        is_decided = value['settledBy'] == 'OPERATOR'
         paid = (value['transaction'] or {}).get('id') or (value['quote'] or {}).get('transactionId')
         print(f'{key}: {outcome}, revision {revision}', flush=True)
 consumer.close()

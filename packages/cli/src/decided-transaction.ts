@@ -46,10 +46,7 @@ const SHOWN_MAX = 10;
 export async function checkTransaction(api: Lists, transactionId: string, entry: Entry): Promise<CheckedTransaction> {
   const { outcome } = await lookUpInService(api, transactionId, entry);
   if (outcome.kind === 'failed') return uncheckedTransaction(transactionId, outcome.reason);
-  if (outcome.kind === 'not-found') {
-    const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call until an hour after its last`;
-    return { doubt, notes: [], isNamed: false, transaction: null };
-  }
+  if (outcome.kind === 'not-found') return unlistedTransaction(transactionId);
   const { transaction } = outcome;
   const comparison = compared(transaction, entry);
   const { agreeing, differing, isAlike, open } = comparison;
@@ -79,7 +76,7 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
     case 'failed':
       return uncheckedTransaction(transactionId, outcome.reason);
     case 'not-found':
-      return { doubt: null, notes: [`the payment service does not list transaction ${transactionId}`] };
+      return unlistedTransaction(transactionId);
     case 'found': {
       const { transaction } = outcome;
       const finding = OPERATIONS[operationOf(entry)].lookUp?.finding(transaction);
@@ -88,6 +85,12 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
       return { doubt: null, notes: [seen] };
     }
   }
+}
+
+/** It may be older than the search: that the service does not list it proves nothing. */
+function unlistedTransaction(transactionId: string): CheckedTransaction {
+  const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call until an hour after its last`;
+  return { doubt, notes: [], isNamed: false, transaction: null };
 }
 
 export function uncheckedTransaction(transactionId: string, reason: string): CheckedTransaction & { doubt: string } {

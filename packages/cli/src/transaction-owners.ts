@@ -6,10 +6,8 @@ import type { ClientSettings } from 'payment-processor-client/internal/settings'
 import { possibleEffectOf } from '../../../src/ledger/effect.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { mayBeUnfinished, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
-import { OUTPUT_RETENTION_MS } from 'payment-processor-contract/topic-definitions';
 import type { CommandResult, Transaction } from 'payment-processor-contract/types';
 import { fits, LATE_MS_MAX, type CheckResult } from './decided-transaction.ts';
-import { isoOf } from './event-output.ts';
 import { scanLedger } from './ledger.ts';
 import { findOwnersInResults, mayPay, namesIn, type FoundKeys } from './story/find-keys.ts';
 import { within } from './topic-reading.ts';
@@ -60,7 +58,7 @@ export async function lookForOwners(
   const entries = ofLedger.found.map((one) => one.entry);
   return ownersInWords(transactionId, key, {
     keys: [...new Set([...ofResults.keys, ...entries.filter(names).map((other) => other.key)])],
-    cuts: [...goneText(sentMsOf(entry), Date.now()), ...ofResults.cuts, ...ofLedger.cuts],
+    cuts: [...ofResults.cuts, ...ofLedger.cuts],
     rivals: entries.filter((other) => !names(other)),
     unnamed: ofResults.unnamed
       .filter((result) => result.commandKey !== key && mayMean(result, entry, transaction))
@@ -76,12 +74,6 @@ function mayMean(
 ): boolean {
   const createdMs = Date.parse(transaction?.createdAt ?? '');
   return commandType === entry.commandType && !(Number(commandTimestamp) > createdMs + LATE_MS_MAX);
-}
-
-/** An UNKNOWN result is never forgotten, and may be older than the kept results of other commands. */
-export function goneText(sentMs: number, nowMs: number): string[] {
-  if (nowMs - sentMs < OUTPUT_RETENTION_MS) return [];
-  return [`results of ${isoOf(sentMs)}: they are kept for 30 days, unless set otherwise`];
 }
 
 /**

@@ -1,15 +1,28 @@
-/** A reading to the end whose last records are deleted meanwhile. */
+/** Records that Kafka deletes while, or before, a command reads them. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { laneOf } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
-import { freshPrefix, kafkaOf, prepare, settingsOf } from '../../client/test/fixtures.ts';
+import { changeTopics } from '../../../test/support/topic-settings.ts';
+import {
+  freshPrefix,
+  kafkaOf,
+  LANES,
+  prepare,
+  resultOf,
+  ResultWriter,
+  settingsOf,
+} from '../../client/test/fixtures.ts';
+import { findOwnersInResults } from '../src/story/find-keys.ts';
 import { readTopics } from '../src/topic-reading.ts';
 
 /** Two of them are no longer one fetch. */
 const VALUE = Buffer.alloc(700_000);
 const COUNT = 3;
 
-test('ends though no record comes any more, and says how many it did not get', async () => {
+test('a reading to the end ends though no record comes any more, and says how many it did not get', async () => {
   const prefix = freshPrefix('deleted');
   await prepare(prefix);
   const topic = topicNames(prefix).deadLetters;
@@ -24,14 +37,53 @@ test('ends though no record comes any more, and says how many it did not get', a
     topics: [topic],
     onRecord: async ({ offset }) => {
       read.push(offset);
-      const partitions = [{ partition: 1, offset: String(COUNT) }];
-      await withAdmin(kafkaOf(prefix), async (admin) => {
-        // kafkajs deletes only in topics that it has met.
-        await admin.fetchTopicOffsets(topic);
-        await admin.deleteTopicRecords({ topic, partitions });
-      });
+      await deleteRecords(prefix, topic, [{ partition: 1, offset: String(COUNT) }]);
     },
   });
   expect(read).toEqual([0n]);
   expect(unread).toEqual([`${topic}, partition 1: its last 2 offsets were deleted while it was read`]);
 }, 30_000);
+
+test('that a transaction belongs to no other command is in doubt once results since its calls may be deleted', async () => {
+  const prefix = freshPrefix('results-gone');
+  await prepare(prefix);
+  const { results } = topicNames(prefix);
+  const writer = await ResultWriter.open(prefix);
+  const cutsSince = async (sinceMs: number): Promise<readonly string[]> =>
+    (await findOwnersInResults(settingsOf(prefix), 'Transaction:1', sinceMs)).cuts;
+  const key = 'invoice';
+  const lane = laneOf(key, LANES);
+  await writer.write(resultOf(key));
+  const betweenMs = Date.now() + 1;
+  while (Date.now() <= betweenMs) await delay(1);
+  await writer.write(resultOf(key));
+  const hourAgoMs = betweenMs - 3_600_000;
+  expect(await cutsSince(hourAgoMs)).toEqual([]);
+
+  const { high } = (await readBounds(kafkaOf(prefix), [results])).find(({ partition }) => partition === lane) ?? {};
+  await deleteRecords(prefix, results, [{ partition: lane, offset: '1' }]);
+  expect(await cutsSince(hourAgoMs)).toEqual([
+    expect.stringMatching(`${results}, partition ${lane}: records since .* may be deleted`),
+  ]);
+  // An older record is kept, so no record of that time is deleted.
+  expect(await cutsSince(betweenMs + 60_000)).toEqual([]);
+
+  // An empty partition shows nothing: the topic's retention does.
+  await deleteRecords(prefix, results, [{ partition: lane, offset: String(high) }]);
+  expect(await cutsSince(hourAgoMs)).toEqual([]);
+  await changeTopics(kafkaOf(prefix), [results], { 'retention.ms': '60000' });
+  expect(await cutsSince(hourAgoMs)).toHaveLength(1);
+  await writer.close();
+});
+
+async function deleteRecords(
+  prefix: string,
+  topic: string,
+  partitions: { partition: number; offset: string }[],
+): Promise<void> {
+  await withAdmin(kafkaOf(prefix), async (admin) => {
+    // kafkajs deletes only in topics that it has met.
+    await admin.fetchTopicOffsets(topic);
+    await admin.deleteTopicRecords({ topic, partitions });
+  });
+}

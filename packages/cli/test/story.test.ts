@@ -285,7 +285,7 @@ test('of a ledger that was not read to its end it is not said that it lacks the 
 
 test('that a payment is of no command is not said where its status changes cannot be read', () => {
   expect(noCommandText(ID, unreadChanges([change('COMPLETED', 1n)]))).toBe(
-    `no command in the kept records names ${ID}: it was only seen by polling, or its command waits to be admitted or is forgotten`,
+    `no command in the kept records names ${ID}: it was only seen by polling, or its command waits to be admitted, is in doubt (\`unfinished list\`), is UNKNOWN (\`unknown list\`), was decided EXECUTED without this id, or is forgotten`,
   );
   expect(noCommandText(ID, unreadChanges([unreadable(1n)]))).toBe(`no command in the records read names ${ID}`);
 });

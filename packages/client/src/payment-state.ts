@@ -5,7 +5,11 @@
  */
 import { FINGERPRINT_HEADER } from 'payment-processor-contract/cloud-events';
 import { isFinalStatus, type FinalStatus } from 'payment-processor-contract/statuses';
-import type { CommandResult as ResultRecord, TransactionStatusChanged } from 'payment-processor-contract/types';
+import type {
+  CommandResult as ResultRecord,
+  Transaction,
+  TransactionStatusChanged,
+} from 'payment-processor-contract/types';
 import type { CommandResult, PaymentEvent } from './events.ts';
 
 export type PaymentState<Result extends ResultRecord = CommandResult> =
@@ -47,6 +51,8 @@ export function withoutEnd<Result extends ResultRecord>(state: PaymentState<Resu
 export const CLOCK_SKEW_MS_MAX = 600_000;
 
 const NOT_ACCEPTED = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
+/** Error codes of commands that may have been answered unread. */
+const UNREAD_CODES = ['UNREADABLE_COMMAND', 'SET_ASIDE'];
 
 /**
  * @param result the key's result that counts
@@ -65,7 +71,7 @@ export function paymentState<Result extends ResultRecord>(
   const change = changes.get(transactionId);
   const { failureReason = null, status = null } = (change === undefined ? result.transaction : change) ?? {};
   // An operator said that it was paid: an expired transaction is not the one, or not the last word.
-  const isContradicted = status === 'EXPIRED' && result.settledBy === 'OPERATOR';
+  const isContradicted = isUnpaid({ failureReason, status }) && result.settledBy === 'OPERATOR';
   if (!isFinalStatus(status) || isContradicted) return { kind: 'open', status, transactionId, result };
   return { kind: 'settled', status, transactionId, failureReason, result };
 }
@@ -80,12 +86,13 @@ function onlyTransaction(
 ): string | null {
   const sinceMs = Number(commandTimestamp) - CLOCK_SKEW_MS_MAX;
   const [only, ...others] = [...changes].filter(
-    ([, change]) => change === null || (Number(change.observedAt) >= sinceMs && !isOfReplacedQuote(change)),
+    ([, change]) => change === null || (Number(change.observedAt) >= sinceMs && !isUnpaid(change)),
   );
   return only === undefined || others.length > 0 ? null : only[0];
 }
 
-function isOfReplacedQuote({ failureReason, status }: TransactionStatusChanged): boolean {
+/** Its quote was never executed. */
+function isUnpaid({ failureReason, status }: Pick<Transaction, 'failureReason' | 'status'>): boolean {
   return status === 'EXPIRED' || failureReason === 'QUOTE_EXPIRED';
 }
 
@@ -199,9 +206,9 @@ export class KnownPayment {
     // Older releases did not write this header.
     const answered = event.headers[FINGERPRINT_HEADER] ?? null;
     if (this.#fingerprint !== null && answered !== null && answered !== this.#fingerprint) return;
-    // The fields of an unreadable command are unknown, so the result may not be ours.
-    const isOfUnreadable = event.kind === 'result' && event.value.error?.code === 'UNREADABLE_COMMAND';
-    if (this.#fingerprint !== null && isOfUnreadable) return;
+    // The fields of a command that nobody could read are unknown, so the result may not be ours.
+    const isOfUnread = event.kind === 'result' && UNREAD_CODES.includes(event.value.error?.code ?? '');
+    if (this.#fingerprint !== null && answered === null && isOfUnread) return;
     this.#results.take(event);
   }
 

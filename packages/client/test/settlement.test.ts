@@ -19,6 +19,7 @@ interface Given {
   id?: string | null;
   status?: string;
   settledBy?: SettledBy;
+  failureReason?: string | null;
 }
 
 function envelope(topic: string, key: string, offset: bigint) {
@@ -40,8 +41,12 @@ function result(
   return { ...envelope('results', KEY, offset), kind: 'result', value } as PaymentEvent;
 }
 
-function change(status: string, { id = ID, offset = 1n }: Given = {}, commandKeys = [KEY]): PaymentEvent {
-  const value = { transactionId: id, status, failureReason: null, commandKeys, observedAt: 1_700_000_000_200n };
+function change(
+  status: string,
+  { failureReason = null, id = ID, offset = 1n }: Given = {},
+  commandKeys = [KEY],
+): PaymentEvent {
+  const value = { transactionId: id, status, failureReason, commandKeys, observedAt: 1_700_000_000_200n };
   return { ...envelope('changes', id ?? '', offset), kind: 'transaction-status', value } as unknown as PaymentEvent;
 }
 
@@ -126,9 +131,12 @@ test('a result that names no transaction is not settled by that of an earlier co
   expect(await topics.follow()).toMatchObject({ kind: 'open', status: null, transactionId: null });
 });
 
-test('a message that could not be read is not the command of a fingerprint', async () => {
-  const unread = result('INVALID', { offset: 2n });
-  const error = { code: 'UNREADABLE_COMMAND', message: '', details: null };
+test.each([
+  ['INVALID', 'UNREADABLE_COMMAND'],
+  ['FAILED', 'SET_ASIDE'],
+] as const)('a message that nobody read, %s with %s, is not the command of a fingerprint', async (outcome, code) => {
+  const unread = result(outcome, { offset: 2n });
+  const error = { code, message: '', details: null };
   Object.assign(unread.kind === 'result' ? unread.value : {}, { error });
   const topics = new Topics([result('ACCEPTED'), unread], [change('COMPLETED')]);
   expect(await topics.follow({ fingerprint: 'mine' })).toMatchObject({ kind: 'settled', status: 'COMPLETED' });
@@ -191,12 +199,13 @@ describe('a payment that is followed is settled', () => {
     expect(await paid.follow()).toMatchObject({ kind: 'settled', status: 'COMPLETED', transactionId: ID });
   });
 
-  test('not by an expired transaction that an operator named as paid', async () => {
+  test.each([
+    ['EXPIRED', null],
+    ['FAILED', 'QUOTE_EXPIRED'],
+  ])('not by a transaction that an operator named as paid, and that is %s, %s', async (status, failureReason) => {
     const decided = result('ACCEPTED', { settledBy: 'OPERATOR' });
-    expect(await new Topics([decided], [change('EXPIRED')]).follow()).toMatchObject({
-      kind: 'open',
-      status: 'EXPIRED',
-    });
+    const last = change(status, { failureReason });
+    expect(await new Topics([decided], [last]).follow()).toMatchObject({ kind: 'open', status });
   });
 
   test('by the only transaction that names it, where the result names none', async () => {

@@ -10,7 +10,7 @@ import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { StatusEvent } from '../status-history.ts';
-import { readTopics } from '../topic-reading.ts';
+import { deletedSince, readTopics } from '../topic-reading.ts';
 import { subjectOf } from '../../../../src/ledger/effect.ts';
 import { auditStart } from '../../../../src/ledger/operator.ts';
 import { entryKeyOf } from '../ledger.ts';
@@ -107,8 +107,10 @@ export async function findOwnersInResults(
       else if (names.length === 0 && result.settledBy === 'OPERATOR') unnamed.set(result.commandKey, result);
     },
   });
+  // An UNKNOWN result is never forgotten, so it may be older than what the topic keeps of other commands.
+  const gone = await deletedSince(settings, results, sinceMs);
   const cuts = unread.count === 0 ? [] : [`${unread.count} results: they cannot be read by this release or now`];
-  return { keys: [...keys], unnamed: [...unnamed.values()], cuts: [...hidden, ...cuts] };
+  return { keys: [...keys], unnamed: [...unnamed.values()], cuts: [...gone, ...hidden, ...cuts] };
 }
 
 /** @param outcome null: the command is not finished */
@@ -144,7 +146,7 @@ export function unreadChanges(changes: readonly StatusEvent[]): string[] {
 /** Why no command was found for a payment that has status changes. @param cuts sentences about unread records */
 export function noCommandText(id: string, cuts: readonly string[]): string {
   if (cuts.length > 0) return `no command in the records read names ${id}`;
-  return `no command in the kept records names ${id}: it was only seen by polling, or its command waits to be admitted or is forgotten`;
+  return `no command in the kept records names ${id}: it was only seen by polling, or its command waits to be admitted, is in doubt (\`unfinished list\`), is UNKNOWN (\`unknown list\`), was decided EXECUTED without this id, or is forgotten`;
 }
 
 /** Null if this release cannot read it. */
