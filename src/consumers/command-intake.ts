@@ -131,7 +131,7 @@ export function readMessage(
     const read =
       fields.ok && expiry.ok
         ? arrival({ kind: 'valid', fieldsJson: canonical, fields: fields.value }, fingerprint, expiry.ms)
-        : arrival({ kind: 'invalid', fieldsJson: canonical, problems }, fingerprint, null);
+        : arrival({ kind: 'invalid', fieldsJson: canonical, problems }, fingerprint, expiry.ok ? expiry.ms : null);
     return { kind: 'arrival', arrival: read, original, deadLetteredAs: null, readMs: nowMs };
   });
 }

@@ -24,8 +24,9 @@ export interface TailedRecord {
   readonly value: Buffer | null;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly offset: bigint;
-  /** When the broker wrote it, by the broker's clock; 0 if unknown, because a client's clock set the timestamp. */
   readonly timestampMs: number;
+  /** Whether the broker set the timestamp when it wrote the record; else a client did. */
+  readonly isBrokersTime: boolean;
 }
 
 export interface TailOptions {
@@ -183,8 +184,8 @@ function recordOf(topic: string, message: KafkaMessage, takesKeyless: boolean): 
   if ('unreadableBatch' in message) throw new Error(`${topic}: the batch at offset ${message.offset} cannot be read`);
   const { headers = {}, key, offset, timestamp, value } = message;
   if (key === null && !takesKeyless) return [];
-  const timestampMs = isBrokersTime(message) ? Number(timestamp) : 0;
-  return [{ key: key?.toString() ?? '', value, headers, offset: BigInt(offset), timestampMs }];
+  const time = { timestampMs: Number(timestamp), isBrokersTime: isBrokersTime(message) };
+  return [{ key: key?.toString() ?? '', value, headers, offset: BigInt(offset), ...time }];
 }
 
 /** True for a batch under LogAppendTime; kafkajs sets the field, but its types lack it. */

@@ -24,6 +24,8 @@ const PAGES_MAX = 1_000;
 /** Tries for one page, about six seconds in all; then the scan fails. */
 const PAGE_TRIES_MAX = 6;
 const PAGE_AGAIN_MS = 200;
+/** The longest wait that a scan grants the service. Asked for more it fails, and its commands ask again after their own pause. */
+const ASKED_MS_MAX = 5_000;
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -136,8 +138,9 @@ export class LookUps {
         this.#questions.show({ data: page.data, span: this.#spanFrom(beganMonotonicMs) });
         return page;
       }
-      if (!isTransient(page) || tries >= PAGE_TRIES_MAX) return page;
-      await sleep(PAGE_AGAIN_MS * 2 ** (tries - 1));
+      const askedMs = page.retryAfterMs ?? 0;
+      if (!isTransient(page) || tries >= PAGE_TRIES_MAX || askedMs > ASKED_MS_MAX) return page;
+      await sleep(Math.max(askedMs, PAGE_AGAIN_MS * 2 ** (tries - 1)));
     }
   }
 

@@ -218,6 +218,11 @@ export class LedgerReader {
 }
 
 /** Copies the value: its bytes would keep the whole fetch in memory. */
-function recordOf({ key, offset, timestampMs, value }: TailedRecord): LedgerRecord {
-  return { key, value: value === null ? null : Buffer.from(value), offset, timestampMs };
+function recordOf({ isBrokersTime, key, offset, timestampMs, value }: TailedRecord): LedgerRecord {
+  return {
+    key,
+    value: value === null ? null : Buffer.from(value),
+    offset,
+    timestampMs: isBrokersTime ? timestampMs : 0,
+  };
 }

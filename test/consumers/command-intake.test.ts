@@ -41,6 +41,12 @@ test.each([
   expect((await arrivalOf('reject-transaction', REJECTION, expiresAt)).deadlineMs).toBe(NOW_MS + countsMs);
 });
 
+test('a command that is INVALID by its fields keeps the publisher’s time limit: a RETRY must not call after it', async () => {
+  const expiresAt = Buffer.from(new Date(NOW_MS + 30_000).toISOString());
+  const arrival = await arrivalOf('reject-transaction', '{"transactionId":"Transaction:1","memo":"later"}', expiresAt);
+  expect(arrival).toMatchObject({ content: { kind: 'invalid' }, expiresAtMs: NOW_MS + 30_000 });
+});
+
 test.each([
   ['"description":"\\ud800"', 'HPNjmzg6qyw6yZ4Ndvc2-BvzoMZ2Rn_sVTYFXpgSucY'],
   ['"senderCustomerInfo":{"x":"y"}', 'nuya04cDRJmp635cdwQqsGtEr7b4UA-P3rooywJ8Ksc'],

@@ -1,7 +1,7 @@
 /** Looking transactions up for calls in doubt: over a service that has many, fails now and then, and shows new ones. */
 import { describe, expect, it } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
-import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
+import type { ListFailure, ListReading, TransactionFilter } from '../../src/api/types.ts';
 import { LookUps } from '../../src/lanes/look-ups.ts';
 import type { LookUpQuery } from '../../src/ledger/plan.ts';
 import type { Transaction } from 'payment-processor-contract/types';
@@ -58,8 +58,8 @@ function transactionOf({ id, quoteId }: Stored): Transaction {
   } as Transaction;
 }
 
-function failure(cause: 'unreachable' | 'unauthorized'): ListReading {
-  return { kind: 'failed', cause, reason: cause, httpStatus: null, retryAfterMs: null, serviceSays: null };
+function failure(cause: ListFailure, retryAfterMs: number | null = null): ListReading {
+  return { kind: 'failed', cause, reason: cause, httpStatus: null, retryAfterMs, serviceSays: null };
 }
 
 function query(transactionId: string | null, other: Partial<LookUpQuery> = {}): LookUpQuery {
@@ -99,11 +99,14 @@ describe('a look-up', () => {
     expect(service.filters.length).toBeLessThan(16);
   });
 
-  it('has failed at once where asking again is of no use', async () => {
+  it.each([
+    ['asking again is of no use', failure('unauthorized')],
+    ['the service asks to wait for long', failure('told-to-wait', 60_000)],
+  ])('has failed at once where %s', async (_where, failed) => {
     const service = new ManyTransactions(many(300));
-    service.failures.push(failure('unauthorized'));
+    service.failures.push(failed);
     const lookUps = new LookUps(service, systemClock);
-    expect((await lookUps.find(query('Transaction:1'))).outcome).toEqual({ kind: 'failed', reason: 'unauthorized' });
+    expect((await lookUps.find(query('Transaction:1'))).outcome.kind).toBe('failed');
     expect(service.filters).toHaveLength(1);
   });
 

@@ -247,6 +247,15 @@ describe('fields that the rules of this release forbid, and that an earlier one 
   });
 });
 
+test('RETRY of a call whose fields only another release can read is refused: INVALID would say that nothing was sent', () => {
+  const sent = { ...doneWith(entryAt('transfer-in'), 'UNKNOWN'), attempts: 1, firstSentMs: 500 };
+  const newer = { ...sent, fieldsJson: '{"memo":1}' };
+  expect(decideByOperator(newer, order(newer, 'RETRY'), 9_000, policy)).toEqual({
+    kind: 'refused',
+    reason: 'this release cannot read its fields: retry it with the release that made the call',
+  });
+});
+
 describe('a look-up', () => {
   test('that was asked for before the latest attempt proves nothing of it', () => {
     const first = doubtful(entryAt('execute-quote'));

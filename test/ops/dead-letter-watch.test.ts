@@ -20,7 +20,14 @@ function watch(ends = new Map<number, PartitionOffsets>()): DeadLetterWatch {
 function record(offset: number, headers: Record<string, string>): TailedRecord {
   const bytes = Object.entries(headers).map(([name, value]) => [name, Buffer.from(value)]);
   const own = Object.fromEntries(bytes) as Record<string, unknown>;
-  return { key: '', value: null, headers: own, offset: BigInt(offset), timestampMs: AT_MS + offset * 1_000 };
+  return {
+    key: '',
+    value: null,
+    headers: own,
+    offset: BigInt(offset),
+    timestampMs: AT_MS + offset * 1_000,
+    isBrokersTime: false,
+  };
 }
 
 const letter = (offset: number, reason = 'UNREADABLE'): TailedRecord => record(offset, { 'dlq-reason': reason });

@@ -6,6 +6,7 @@ import { readConfig } from 'payment-processor-contract/config';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { laneOf } from 'payment-processor-contract/keys';
 import { openTransaction } from '../../client/test/fixtures.ts';
+import type { ProcessorState } from '../../../src/ops/processor-state.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
 import type { RunningProcessor } from '../../../test/support/processor.ts';
 import { faultyFor, LANES } from '../../../test/support/stack.ts';
@@ -224,6 +225,9 @@ describe('dead-letters acknowledge', () => {
     const isCounted = (text: string): boolean =>
       text.includes(`payments_dead_letters_open{reason="NO_KEY"} ${before - 2}\n`);
     await eventually(() => processor.metrics(), isCounted, 'the processor to count what is open');
+    const shown = (await (await fetch(`${processor.httpUrl}/api/state`)).json()) as ProcessorState;
+    const { lastAt = '' } = shown.openLetters[0] ?? {};
+    expect(Math.abs(Date.now() - Date.parse(lastAt))).toBeLessThan(3_600_000);
     expect(await letters('acknowledge', '0/999999', '--because', 'none')).toMatchObject({ code: 3 });
   });
 

@@ -84,14 +84,16 @@ function compiled(type: avsc.Type, reader: ReaderRecord, resolver: unknown): Wri
     read: (bytes) => {
       const lost = surveyAvro(bytes, writerType, readerType);
       const value: unknown = reader.type.fromBuffer(bytes, resolver as never);
-      if (reader.keepsUnknown) for (const { path, bytes: kept } of lost) put(value, path, kept.toString('base64'));
+      // A release that knows the field must not take these bytes for its value: no field of a command is such an object.
+      if (reader.keepsUnknown)
+        for (const { path, bytes: kept } of lost) put(value, path, { unreadAvro: [kept.toString('base64')] });
       return value;
     },
   };
 }
 
 /** Sets a member of any name; the path leads through existing members. */
-function put(root: unknown, path: readonly (string | number)[], value: string): void {
+function put(root: unknown, path: readonly (string | number)[], value: object): void {
   const holder = path.slice(0, -1).reduce((inner, name) => (inner as Record<string, unknown>)[name], root);
   Object.defineProperty(holder, String(path.at(-1)), {
     value,
