@@ -1,13 +1,11 @@
 /** A backlog in many lanes leaves the event loop to others: heartbeats, calls and the end of a commit (invariant I7). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { KafkaMessage } from 'kafkajs';
 import { expect, test } from 'vitest';
-import { Inputs, type InputHandlers } from '../../src/lanes/inputs.ts';
+import type { Inputs, InputHandlers } from '../../src/lanes/inputs.ts';
 import { Loop } from '../../src/lanes/loop.ts';
-import type { LaneParts } from '../../src/lanes/parts.ts';
-import { LaneTransaction } from '../../src/lanes/transaction.ts';
+import type { LaneTransaction } from '../../src/lanes/transaction.ts';
 import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
-import { topicNames } from 'payment-processor-contract/topics';
+import { inputsOf, newTransaction, offerBatch, silence, topics } from './lane-in-memory.ts';
 
 const LANES = 48;
 const MESSAGES = 40;
@@ -17,9 +15,7 @@ const WORK_MS = 0.2;
 const BEGUN_MS_MAX = LANES * 2 * WORK_MS;
 const FILLING_MS_MAX = 10;
 
-const topics = topicNames('test');
 const topic = topics.commands['transfer-in'];
-const silence = (): void => undefined;
 
 /** Time is what the work takes; a turn of the event loop is over when an immediate runs. */
 class WorkClock {
@@ -51,22 +47,10 @@ class WorkClock {
   }
 }
 
-function backlog(): KafkaMessage[] {
-  return Array.from({ length: MESSAGES }, (_, index): KafkaMessage => {
-    const headers = { 'content-type': 'application/json' };
-    const offset = String(index);
-    return { key: Buffer.from(offset), value: Buffer.from('{}'), offset, timestamp: '0', attributes: 0, headers };
-  });
-}
-
 test('no turn of the event loop fills transactions for longer than its share, and every lane gets on in each', async () => {
   const clock = new WorkClock();
   const loop = new Loop('loop', {} as unknown as TransactionalProducer, clock, 0);
   let handled = 0;
-  const parts = {
-    ...{ lane: 0, laneCount: 1, topics, commandTypes: ['transfer-in'], clock },
-    ...{ member: { seek: silence, resume: silence }, intake: { laneCount: 1, maxAgeMs: { 'transfer-in': 1 } } },
-  } as unknown as LaneParts;
   const handle = (transaction: LaneTransaction): null => {
     clock.nowMs();
     handled += 1;
@@ -77,16 +61,13 @@ test('no turn of the event loop fills transactions for longer than its share, an
   const held = (lane: Inputs): number => lane.status(new Map())[0]?.held ?? 0;
   const fill = (lane: Inputs, untilMs: number): void => {
     const before = held(lane);
-    const options = { lane: 0, commit: 1, ledgerTopic: topics.ledger, inputTopics: new Set<string>() };
-    lane.admit(handlers, new LaneTransaction({ ...options, unitsMax: Infinity }), untilMs);
+    lane.admit(handlers, newTransaction(), untilMs);
     expect(held(lane)).toBeLessThan(before);
   };
-  const lanes = Array.from({ length: LANES }, () => new Inputs(parts, silence));
+  const lanes = Array.from({ length: LANES }, () => inputsOf(['transfer-in'], clock));
   for (const lane of lanes) {
     lane.open(new Map([[topic, 0n]]), null);
-    const end = BigInt(MESSAGES);
-    const batch = { messages: backlog(), fetchedOffset: 0n, lastOffset: end - 1n, leaderEpoch: 0, highWatermark: end };
-    lane.offer({ topic, lane: 0, ...batch });
+    offerBatch(lane, topic, 0, MESSAGES);
   }
   await clock.nextTurn();
   clock.longestTurnMs();

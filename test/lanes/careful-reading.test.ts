@@ -1,13 +1,11 @@
 /** A lane that reads one message at a time (I6). */
-import type { KafkaMessage } from 'kafkajs';
 import { afterEach, expect, test, vi } from 'vitest';
-import { topicNames } from 'payment-processor-contract/topics';
 import { CarefulReading } from '../../src/lanes/careful-reading.ts';
-import { Inputs, type InputHandlers } from '../../src/lanes/inputs.ts';
-import type { LaneParts } from '../../src/lanes/parts.ts';
-import { LaneTransaction } from '../../src/lanes/transaction.ts';
+import type { InputHandlers } from '../../src/lanes/inputs.ts';
+import { inputsOf, newTransaction, offerBatch, silence, topics } from './lane-in-memory.ts';
 
 const MESSAGES_MAX = 1_000;
+const transfers = topics.commands['transfer-in'];
 
 afterEach(() => void vi.useRealTimers());
 
@@ -51,29 +49,16 @@ test('a message that must wait for what is not its fault gives its turn away, an
 
 test('a message that waits for the registry gives its turn away as often as it is asked for, and is marked anew', async () => {
   vi.useFakeTimers();
-  const silence = (): void => undefined;
-  const topics = topicNames('test');
-  const transfers = topics.commands['transfer-in'];
-  const clock = { nowMs: () => 0, monotonicMs: () => 0 };
   const registry = { decode: async () => ({ kind: 'unavailable', problem: 'away' }) };
-  const parts = {
-    ...{ lane: 0, laneCount: 1, topics, commandTypes: ['transfer-in'], clock },
-    ...{ member: { seek: silence, resume: silence }, intake: { registry, laneCount: 1, maxAgeMs: {} } },
-  };
-  const inputs = new Inputs(parts as unknown as LaneParts, silence);
+  const clock = { nowMs: () => 0, monotonicMs: () => 0 };
+  const inputs = inputsOf(['transfer-in'], clock, silence, { registry, maxAgeMs: {} });
   const careful = new CarefulReading(null);
   inputs.open(new Map([topics.operatorDecisions, transfers].map((topic) => [topic, 0n])), careful);
-  const offer = (topic: string, headers: object): void => {
-    const message = { key: Buffer.from('id'), value: Buffer.from('{}'), offset: '0', timestamp: '0', headers };
-    const range = { fetchedOffset: 0n, lastOffset: 0n, leaderEpoch: 0, highWatermark: 1n };
-    inputs.offer({ topic, lane: 0, messages: [message as unknown as KafkaMessage], ...range });
-  };
   const handler = { name: 'any', handle: () => null, setAside: silence };
   const handlers = { holds: handler, decisions: handler, observations: handler, commands: handler } as InputHandlers;
   let commits = 0;
   const fill = async (): Promise<void> => {
-    const options = { lane: 0, commit: 1, ledgerTopic: topics.ledger, inputTopics: new Set<string>(), unitsMax: 1 };
-    const transaction = new LaneTransaction(options);
+    const transaction = newTransaction(1);
     inputs.admit(handlers, transaction, Infinity);
     await vi.advanceTimersByTimeAsync(0);
     if (transaction.isEmpty()) return;
@@ -81,9 +66,9 @@ test('a message that waits for the registry gives its turn away as often as it i
     inputs.moved(inputs.next(transaction.positions()));
   };
 
-  offer(transfers, {});
+  offerBatch(inputs, transfers, 0, 1, {});
   await fill();
-  offer(topics.operatorDecisions, { 'content-type': 'application/json' });
+  offerBatch(inputs, topics.operatorDecisions, 0);
   for (let filled = 0; filled < 10; filled += 1) await fill();
   expect(inputs.positions().get(topics.operatorDecisions)).toBe(1n);
   // Two marks and the decision: while it waits there is nothing to commit.

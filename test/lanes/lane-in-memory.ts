@@ -7,7 +7,8 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
 import { Loop } from '../../src/lanes/loop.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
-import type { Inputs } from '../../src/lanes/inputs.ts';
+import { Inputs } from '../../src/lanes/inputs.ts';
+import { LaneTransaction } from '../../src/lanes/transaction.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import { aPolicy } from '../ledger/entries.ts';
@@ -46,11 +47,43 @@ export function partsWith(
   return parts as LaneParts;
 }
 
+/** The inputs of a lane of these commands. */
+export function inputsOf(
+  commandTypes: readonly CommandType[],
+  clock: Partial<Clock>,
+  wake: () => void = silence,
+  intake: object = {},
+): Inputs {
+  const maxAgeMs = Object.fromEntries(commandTypes.map((type) => [type, HOUR_MS]));
+  const parts = {
+    ...{ lane: 0, laneCount: 1, topics, commandTypes, clock },
+    ...{ member: { seek: silence, resume: silence }, intake: { laneCount: 1, maxAgeMs, ...intake } },
+  };
+  return new Inputs(parts as unknown as LaneParts, wake);
+}
+
+export function newTransaction(unitsMax = Infinity): LaneTransaction {
+  return new LaneTransaction({ lane: 0, commit: 1, ledgerTopic: topics.ledger, inputTopics: new Set(), unitsMax });
+}
+
+const JSON_HEADERS: Readonly<Record<string, string>> = { 'content-type': 'application/json' };
+
+/** A batch of empty objects arrives. */
+export function offerBatch(inputs: Inputs, topic: string, first: number, count = 1, headers = JSON_HEADERS): void {
+  const messages = Array.from({ length: count }, (_, index): KafkaMessage => {
+    const offset = String(first + index);
+    return { key: Buffer.from(offset), value: Buffer.from('{}'), offset, timestamp: '0', attributes: 0, headers };
+  });
+  const [fetchedOffset, highWatermark] = [BigInt(first), BigInt(first + count)];
+  const range = { fetchedOffset, lastOffset: highWatermark - 1n, leaderEpoch: 0, highWatermark };
+  inputs.offer({ topic, lane: 0, messages, ...range });
+}
+
 /** One command arrives. */
 export function offer(inputs: Inputs, type: CommandType, { fieldsJson, key }: Pick<Entry, 'fieldsJson' | 'key'>): void {
   const message = {
     ...{ key: Buffer.from(key), value: Buffer.from(fieldsJson ?? ''), offset: '0', timestamp: '0', attributes: 0 },
-    headers: { 'content-type': 'application/json' },
+    headers: JSON_HEADERS,
   } satisfies KafkaMessage;
   const offsets = { fetchedOffset: 0n, lastOffset: 0n, leaderEpoch: 0, highWatermark: 1n };
   inputs.offer({ topic: topics.commands[type], lane: 0, messages: [message], ...offsets });
