@@ -5,6 +5,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
+  paymentOf,
   PLAIN_MANNER,
   SimulatedService,
   type Change,
@@ -109,10 +110,7 @@ async function play(told: Story, payments: readonly Payment[], manner: ServiceMa
       });
     });
   }
-  world.start();
-  await world.time.runUntil(START_MS + ACTIVE_MS + QUIET_MS);
-  world.end();
-  return world;
+  return world.pollUntil(START_MS + ACTIVE_MS + QUIET_MS);
 }
 
 const eventsOf = (world: PollerWorld, { id }: Payment) =>
@@ -184,19 +182,10 @@ test('without createdAt, too, every payment is found and followed to its last st
 });
 
 test('a published observation shows something new: nothing is published while nothing changes', async () => {
-  const payments: Payment[] = Array.from({ length: 250 }, (_, index) => ({
-    id: `Transaction:${index}`,
-    changes: [{ atMs: START_MS + 10_000 + index, status: 'PENDING', failureReason: null }],
-  }));
-  const service = new SimulatedService(payments, PLAIN_MANNER);
-  const world = new PollerWorld({
-    settings: SETTINGS,
-    startMs: START_MS,
-    list: (filter, ms) => service.list(filter, ms),
-  });
-  world.start();
-  await world.time.runUntil(START_MS + 10 * MINUTE_MS);
-  world.end();
+  const payments = Array.from({ length: 250 }, (_, index) =>
+    paymentOf(`Transaction:${index}`, [START_MS + 10_000 + index, 'PENDING']),
+  );
+  const world = await PollerWorld.over(payments, START_MS).pollUntil(START_MS + 10 * MINUTE_MS);
   expect(world.committed.length).toBe(250);
   expect(world.callTimes.length).toBeGreaterThan(400);
 });

@@ -1,7 +1,7 @@
 /** The poller's wall clock was ahead, and is set right while it polls. */
 import { expect, test } from 'vitest';
 import { PollerWorld, SETTINGS } from './poller-world.ts';
-import { PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
+import { paymentOf, PLAIN_MANNER } from './simulated-service.ts';
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z');
 const MINUTE_MS = 60_000;
@@ -20,25 +20,15 @@ test.each([
 ] as const)(
   'a clock that was %d ms ahead keeps no change from being seen once it is right; updatedAt: %s, POLL_START: %s',
   async (ms, updatedAt, pollStartMs) => {
-    const at = (minute: number, status: string) => ({
-      atMs: START_MS + minute * MINUTE_MS,
-      status,
-      failureReason: null,
-    });
-    const payments: Payment[] = [
-      { id: 'Transaction:before', changes: [at(2, 'PENDING'), at(15, 'COMPLETED')] },
-      { id: 'Transaction:after', changes: [at(12, 'PENDING'), at(17, 'COMPLETED')] },
+    const at = (minute: number, status: string): [number, string] => [START_MS + minute * MINUTE_MS, status];
+    const payments = [
+      paymentOf('Transaction:before', at(2, 'PENDING'), at(15, 'COMPLETED')),
+      paymentOf('Transaction:after', at(12, 'PENDING'), at(17, 'COMPLETED')),
     ];
-    const service = new SimulatedService(payments, { ...PLAIN_MANNER, updatedAt });
-    const world: PollerWorld = new PollerWorld({
-      settings: { ...SETTINGS, startMs: pollStartMs },
-      startMs: START_MS,
-      list: (filter, nowMs) => service.list(filter, nowMs),
-      aheadMs: () => (world.time.nowMs() < SET_MS ? ms : 0),
-    });
-    world.start();
-    await world.time.runUntil(START_MS + 20 * MINUTE_MS);
-    world.end();
+    const settings = { ...SETTINGS, startMs: pollStartMs };
+    const aheadMs = (): number => (world.time.nowMs() < SET_MS ? ms : 0);
+    const world = PollerWorld.over(payments, START_MS, { settings, aheadMs }, { ...PLAIN_MANNER, updatedAt });
+    await world.pollUntil(START_MS + 20 * MINUTE_MS);
     const seen = world.transactionEvents.map(({ status, transactionId }) => `${transactionId} ${status}`);
     expect(seen.sort()).toEqual([
       'Transaction:after COMPLETED',

@@ -9,7 +9,7 @@ import type { PolledObservation } from '../../src/status/poller/news.ts';
 import { unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import { PollerWorld, SETTINGS } from './poller-world.ts';
-import { PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
+import { paymentOf, PLAIN_MANNER, SimulatedService } from './simulated-service.ts';
 
 const MAX_MS = 60_000;
 const ID = 'Transaction:1';
@@ -170,19 +170,12 @@ describe('what a page showed', () => {
 describe('the poller', () => {
   const START_MS = Date.parse('2026-03-01T12:00:00Z');
   const CREATED_MS = START_MS + 7_000;
-  const payment: Payment = {
-    id: ID,
-    changes: [
-      { atMs: CREATED_MS, status: 'PENDING', failureReason: null },
-      { atMs: CREATED_MS + 2_000, status: 'COMPLETED', failureReason: null },
-    ],
-  };
+  const payment = paymentOf(ID, [CREATED_MS, 'PENDING'], [CREATED_MS + 2_000, 'COMPLETED']);
   const service = new SimulatedService([payment], PLAIN_MANNER);
   const made: PossibleEffect = { ...TRANSFER, sourceAccountId: null, destinationAccountId: null };
 
-  function worldWith(effect: PossibleEffect | null, isLedgerRead = true, listed = service): PollerWorld {
-    const list = (...asked: Parameters<SimulatedService['list']>) => listed.list(...asked);
-    const world = new PollerWorld({ settings: { ...SETTINGS, startMs: START_MS }, startMs: START_MS, list });
+  function worldWith(effect: PossibleEffect | null, isLedgerRead = true, payments = [payment]): PollerWorld {
+    const world = PollerWorld.over(payments, START_MS, { settings: { ...SETTINGS, startMs: START_MS } });
     world.isLedgerRead = isLedgerRead;
     if (effect !== null) world.possibleEffects.push(effect);
     world.start();
@@ -233,11 +226,8 @@ describe('the poller', () => {
   });
 
   test('tells of it after a minute where brokers do not say where the ledger ends, and at once when they do again', async () => {
-    const next: Payment = {
-      id: 'Transaction:2',
-      changes: [{ atMs: CREATED_MS + 80_000, status: 'PENDING', failureReason: null }],
-    };
-    const world = worldWith(null, true, new SimulatedService([payment, next], PLAIN_MANNER));
+    const next = paymentOf('Transaction:2', [CREATED_MS + 80_000, 'PENDING']);
+    const world = worldWith(null, true, [payment, next]);
     world.hasLedgerEnds = false;
     await world.time.runUntil(CREATED_MS + 50_000);
     expect(world.transactionEvents).toEqual([]);

@@ -1,6 +1,6 @@
 /** How soon a change of an old transaction is seen once a command, or a change, has touched it; and what that costs others. */
 import { expect, test } from 'vitest';
-import { PLAIN_MANNER, SimulatedService, type Change, type Payment } from './simulated-service.ts';
+import { paymentOf, PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
 import { PollerWorld, SETTINGS, type WorldOptions } from './poller-world.ts';
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z');
@@ -13,11 +13,8 @@ const AGES_MS = [10 * MINUTE_MS, HOUR_MS, 20 * HOUR_MS];
 const delayBoundMs = (sinceTouchMs: number): number => 2 * SETTINGS.intervalMs + sinceTouchMs / 60;
 
 function payment(id: string, createdMs: number, ...changes: [afterStartMs: number, status: string][]): Payment {
-  const change = (atMs: number, status: string): Change => ({ atMs, status, failureReason: null });
-  return {
-    id: `Transaction:${id}`,
-    changes: [change(createdMs, 'PENDING'), ...changes.map(([afterMs, status]) => change(START_MS + afterMs, status))],
-  };
+  const later = changes.map(([afterMs, status]): [number, string] => [START_MS + afterMs, status]);
+  return paymentOf(`Transaction:${id}`, [createdMs, 'PENDING'], ...later);
 }
 
 /** Created so long before the start, executed ten minutes after it, and COMPLETED some time later. */
@@ -69,9 +66,7 @@ test.each(LATER_MS)(
     const { executed, known, world } = worldOf(payments);
     payments.forEach(known);
     for (const each of payments) executed(each);
-    world.start();
-    await world.time.runUntil(EXECUTED_MS + laterMs + 5 * MINUTE_MS);
-    world.end();
+    await world.pollUntil(EXECUTED_MS + laterMs + 5 * MINUTE_MS);
     for (const delayMs of delaysOf(world, payments)) expect(delayMs).toBeLessThan(delayBoundMs(laterMs));
   },
 );
@@ -80,9 +75,7 @@ test('so is one from before the first start, of which nothing but the execution 
   const payments = AGES_MS.map((ageMs) => executedPayment(`${ageMs}`, ageMs, 10 * SECOND_MS));
   const { executed, world } = worldOf(payments);
   for (const each of payments) executed(each);
-  world.start();
-  await world.time.runUntil(EXECUTED_MS + 5 * MINUTE_MS);
-  world.end();
+  await world.pollUntil(EXECUTED_MS + 5 * MINUTE_MS);
   expect(Math.max(...delaysOf(world, payments, 'COMPLETED'))).toBeLessThan(delayBoundMs(10 * SECOND_MS));
 });
 
@@ -92,9 +85,7 @@ test('a change makes young again, too: the next one is seen in time', async () =
   );
   const { known, world } = worldOf(payments);
   payments.forEach(known);
-  world.start();
-  await world.time.runUntil(START_MS + HOUR_MS);
-  world.end();
+  await world.pollUntil(START_MS + HOUR_MS);
   for (const delayMs of delaysOf(world, payments, 'COMPLETED'))
     expect(delayMs).toBeLessThan(delayBoundMs(30 * MINUTE_MS));
 });
@@ -107,9 +98,7 @@ test('a successor of a session that died knows the touched payments', async () =
   });
   payments.forEach(known);
   for (const each of payments) executed(each);
-  world.start();
-  await world.time.runUntil(EXECUTED_MS + laterMs + 5 * MINUTE_MS);
-  world.end();
+  await world.pollUntil(EXECUTED_MS + laterMs + 5 * MINUTE_MS);
   expect(world.deaths).toBe(1);
   for (const delayMs of delaysOf(world, payments, 'COMPLETED')) expect(delayMs).toBeLessThan(delayBoundMs(laterMs));
 });
@@ -147,9 +136,7 @@ test('a flood of executions of old quotes keeps neither the young nor the old wa
   const { executed, known, world } = worldOf([...flood, ...young, ...old]);
   [...flood, ...old].forEach(known);
   flood.forEach((each, index) => executed(each, EXECUTED_MS + index * SECOND_MS));
-  world.start();
-  await world.time.runUntil(endMs + 10 * MINUTE_MS);
-  world.end();
+  await world.pollUntil(endMs + 10 * MINUTE_MS);
   expect(Math.max(...delaysOf(world, young))).toBeLessThan(40 * SECOND_MS);
   expect(Math.max(...delaysOf(world, old))).toBeLessThan(4 * MINUTE_MS);
   const floodDelays = delaysOf(world, flood, 'COMPLETED').sort((left, right) => left - right);
@@ -163,8 +150,6 @@ test('the end of a payment is seen though the answer to its command has a later 
       new SimulatedService([ended], { ...PLAIN_MANNER, updatedAt: 'seconds' }).list(filter, nowMs),
   });
   known(ended);
-  world.start();
-  await world.time.runUntil(START_MS + 10 * MINUTE_MS);
-  world.end();
+  await world.pollUntil(START_MS + 10 * MINUTE_MS);
   expect(world.transactionEvents.map(({ status }) => status)).toEqual(['PENDING', 'COMPLETED']);
 });

@@ -6,7 +6,7 @@ import { PollBudget } from '../../src/status/poller/budget.ts';
 import { PollScan } from '../../src/status/poller/scan.ts';
 import { PollWalk } from '../../src/status/poller/walk.ts';
 import { aTransaction } from '../ledger/entries.ts';
-import { PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
+import { paymentOf, PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
 import { PollerWorld, SETTINGS } from './poller-world.ts';
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z');
@@ -147,10 +147,9 @@ describe('a pass over pages', () => {
 
 describe('the poller', () => {
   const paymentsAt = (count: number, fromMs: number, stepMs: number): Payment[] =>
-    Array.from({ length: count }, (_, index) => ({
-      id: `Transaction:${index}`,
-      changes: [{ atMs: fromMs + index * stepMs, status: 'PENDING', failureReason: null }],
-    }));
+    Array.from({ length: count }, (_, index) =>
+      paymentOf(`Transaction:${index}`, [fromMs + index * stepMs, 'PENDING']),
+    );
 
   test('backs off from a service that cannot be reached, waits as long as it is asked to, and goes on', async () => {
     const service = new SimulatedService(paymentsAt(3, START_MS + 1_000, 1_000), PLAIN_MANNER);
@@ -163,9 +162,7 @@ describe('the poller', () => {
         return nowMs < START_MS + 8 * MINUTE_MS ? failed('told-to-wait', 90_000) : service.list(filter, nowMs);
       },
     });
-    world.start();
-    await world.time.runUntil(START_MS + 12 * MINUTE_MS);
-    world.end();
+    await world.pollUntil(START_MS + 12 * MINUTE_MS);
     const between = (from: number, to: number): number =>
       world.callTimes.filter((at) => at >= START_MS + from * MINUTE_MS && at < START_MS + to * MINUTE_MS).length;
     expect(between(0.1, 5)).toBeLessThan(14);
@@ -176,16 +173,9 @@ describe('the poller', () => {
   test('announces from POLL_START on, however long ago, at the pace of its budget, and nothing from before', async () => {
     // Two days, one payment every twenty seconds; POLL_START is a day ago.
     const payments = paymentsAt(8_640, START_MS - 2 * 86_400_000, 20_000);
-    const service = new SimulatedService(payments, PLAIN_MANNER);
     const startMs = START_MS - 86_400_000;
-    const world = new PollerWorld({
-      settings: { ...SETTINGS, startMs },
-      startMs: START_MS,
-      list: (filter, ms) => service.list(filter, ms),
-    });
-    world.start();
-    await world.time.runUntil(START_MS + 5 * MINUTE_MS);
-    world.end();
+    const world = PollerWorld.over(payments, START_MS, { settings: { ...SETTINGS, startMs } });
+    await world.pollUntil(START_MS + 5 * MINUTE_MS);
     const expected = payments.filter(({ changes }) => changes[0].atMs >= startMs);
     expect(new Set(world.transactionEvents.map(({ transactionId }) => transactionId))).toEqual(
       new Set(expected.map(({ id }) => id)),
@@ -196,21 +186,11 @@ describe('the poller', () => {
 
   test('announces nothing that existed before its first start, and keeps that start', async () => {
     const before = paymentsAt(300, START_MS - 10 * MINUTE_MS, 1_900);
-    const after: Payment = {
-      id: 'Transaction:after',
-      changes: [{ atMs: START_MS + 30_000, status: 'PENDING', failureReason: null }],
-    };
-    const service = new SimulatedService([...before, after], PLAIN_MANNER);
+    const after = paymentOf('Transaction:after', [START_MS + 30_000, 'PENDING']);
     let commits = 0;
-    const world = new PollerWorld({
-      settings: SETTINGS,
-      startMs: START_MS,
-      list: (filter, ms) => service.list(filter, ms),
-      fate: () => ((commits += 1) === 2 ? 'dies-before' : 'commits'),
-    });
-    world.start();
-    await world.time.runUntil(START_MS + 20 * MINUTE_MS);
-    world.end();
+    const fate = (): 'dies-before' | 'commits' => ((commits += 1) === 2 ? 'dies-before' : 'commits');
+    const world = PollerWorld.over([...before, after], START_MS, { fate });
+    await world.pollUntil(START_MS + 20 * MINUTE_MS);
     expect(world.deaths).toBe(1);
     expect(world.transactionEvents.map(({ transactionId }) => transactionId)).toEqual(['Transaction:after']);
   });
@@ -230,9 +210,7 @@ describe('the poller', () => {
         return listed.kind === 'page' ? { ...listed, data: [future, ...listed.data] } : listed;
       },
     });
-    world.start();
-    await world.time.runUntil(START_MS + 40 * MINUTE_MS);
-    world.end();
+    await world.pollUntil(START_MS + 40 * MINUTE_MS);
     const announced = world.transactionEvents.map(({ transactionId }) => transactionId);
     expect(payments.filter(({ id }) => !announced.includes(id))).toEqual([]);
   });
@@ -241,8 +219,8 @@ describe('the poller', () => {
     'sees a payment of hours ago that was COMPLETED become %s, among many that do not change',
     async (status) => {
       const others = paymentsAt(3_000, START_MS + 2 * MINUTE_MS, 4_000).map(({ changes, id }): Payment => {
-        const completed = { atMs: changes[0].atMs + 3_000, status: 'COMPLETED', failureReason: null };
-        return { id, changes: [changes[0], completed] };
+        const { atMs, status } = changes[0];
+        return paymentOf(id, [atMs, status], [atMs + 3_000, 'COMPLETED']);
       });
       const [first] = others;
       const changedMs = START_MS + 150 * MINUTE_MS;
@@ -250,15 +228,8 @@ describe('the poller', () => {
         id: first!.id,
         changes: [...first!.changes, { atMs: changedMs, status, failureReason: null }],
       };
-      const service = new SimulatedService([changed, ...others.slice(1)], PLAIN_MANNER);
-      const world = new PollerWorld({
-        settings: SETTINGS,
-        startMs: START_MS,
-        list: (filter, ms) => service.list(filter, ms),
-      });
-      world.start();
-      await world.time.runUntil(changedMs + 10 * MINUTE_MS);
-      world.end();
+      const world = PollerWorld.over([changed, ...others.slice(1)], START_MS);
+      await world.pollUntil(changedMs + 10 * MINUTE_MS);
       const events = world.transactionEvents.filter(({ transactionId }) => transactionId === changed.id);
       expect(events.at(-1)?.status).toBe(status);
       expect(world.transactionEvents.length).toBeGreaterThan(3_000);
@@ -272,19 +243,9 @@ describe('the poller', () => {
   ])('does not announce again what was forgotten and is listed beside an old open transaction%s', async (_, hours) => {
     const settings = { ...SETTINGS, forgottenAfterMs: 2 * HOUR_MS, terminalForMs: HOUR_MS };
     const createdMs = START_MS + 10_000;
-    const open: Payment = {
-      id: 'Transaction:open',
-      changes: [{ atMs: createdMs, status: 'PENDING', failureReason: null }],
-    };
-    const ended: Payment = {
-      id: 'Transaction:ended',
-      changes: [
-        { atMs: createdMs + 1, status: 'PENDING', failureReason: null },
-        { atMs: createdMs + 20_000, status: 'COMPLETED', failureReason: null },
-      ],
-    };
-    const service = new SimulatedService([open, ended], PLAIN_MANNER);
-    const world = new PollerWorld({ settings, startMs: START_MS, list: (filter, ms) => service.list(filter, ms) });
+    const open = paymentOf('Transaction:open', [createdMs, 'PENDING']);
+    const ended = paymentOf('Transaction:ended', [createdMs + 1, 'PENDING'], [createdMs + 20_000, 'COMPLETED']);
+    const world = PollerWorld.over([open, ended], START_MS, { settings });
     world.start();
     await world.time.runUntil(START_MS + 3 * HOUR_MS);
     world.forget('Transaction:ended');

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { withoutRange, withRange } from '../../src/status/poller/catch-up.ts';
 import type { TimeRange } from '../../src/status/poller/record.ts';
-import { PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
+import { paymentOf, type Payment } from './simulated-service.ts';
 import { PollerWorld, SETTINGS } from './poller-world.ts';
 
 const BEGAN_MS = Date.parse('2026-03-01T12:00:00Z');
@@ -13,13 +13,7 @@ const KEPT_MS = 2 * HOUR_MS;
 /** A payment that is COMPLETED after 20 s, created so many hours after the poller's first start. */
 function payment(id: string, hours: number): Payment {
   const createdMs = BEGAN_MS + hours * HOUR_MS;
-  return {
-    id,
-    changes: [
-      { atMs: createdMs, status: 'PENDING', failureReason: null },
-      { atMs: createdMs + 20_000, status: 'COMPLETED', failureReason: null },
-    ],
-  };
+  return paymentOf(id, [createdMs, 'PENDING'], [createdMs + 20_000, 'COMPLETED']);
 }
 
 /** @param starts POLL_START and the restart that sets it, in hours after the first start @returns the announced ids, in order */
@@ -29,10 +23,7 @@ async function announced(
   forgottenAtHours: Readonly<Record<string, number>> = {},
 ): Promise<string[]> {
   const settings = { ...SETTINGS, startMs: null as number | null, forgottenAfterMs: KEPT_MS, terminalForMs: HOUR_MS };
-  const service = new SimulatedService([...payments], PLAIN_MANNER);
-  const list = (...[filter, nowMs]: Parameters<SimulatedService['list']>): ReturnType<SimulatedService['list']> =>
-    service.list(filter, nowMs);
-  const world = new PollerWorld({ settings, startMs: BEGAN_MS, list });
+  const world = PollerWorld.over(payments, BEGAN_MS, { settings });
   world.start();
   const steps = [
     ...starts.map(({ atHours, startHours }) => ({

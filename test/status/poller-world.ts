@@ -11,6 +11,7 @@ import { encodeTransactionState, type TransactionState } from '../../src/status/
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
 import type { PossibleEffect } from '../../src/ledger/effect.ts';
 import type { QuoteStatusChanged, TransactionStatusChanged } from 'payment-processor-contract/types';
+import { PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 export interface WorldOptions {
@@ -21,7 +22,6 @@ export interface WorldOptions {
   fate?: () => 'commits' | 'dies-before' | 'dies-after';
   /** From commit to index. */
   indexLagMs?: () => number;
-  callMs?: () => number;
   /** Of the poller's wall clock. */
   aheadMs?: () => number;
 }
@@ -35,6 +35,7 @@ export const SETTINGS: PollSettings = {
   heldForMsMax: 60_000,
 };
 
+const CALL_MS = 50;
 /** Of a process that follows one that died. */
 const RESTART_MS = 10_000;
 
@@ -63,6 +64,26 @@ export class PollerWorld {
   constructor(options: WorldOptions) {
     this.#options = options;
     this.time = new VirtualTime(options.startMs);
+  }
+
+  /** Over a service that lists these payments. */
+  static over(
+    payments: readonly Payment[],
+    startMs: number,
+    options: Partial<WorldOptions> = {},
+    manner = PLAIN_MANNER,
+  ): PollerWorld {
+    const service = new SimulatedService(payments, manner);
+    const list: WorldOptions['list'] = (filter, nowMs) => service.list(filter, nowMs);
+    return new PollerWorld({ settings: SETTINGS, startMs, list, ...options });
+  }
+
+  /** Polls from the beginning to the instant. */
+  async pollUntil(untilMs: number): Promise<this> {
+    this.start();
+    await this.time.runUntil(untilMs);
+    this.end();
+    return this;
   }
 
   /** Polls from now on. */
@@ -107,7 +128,7 @@ export class PollerWorld {
   }
 
   async #poll(): Promise<void> {
-    const { aheadMs, callMs, fate, list, settings } = this.#options;
+    const { aheadMs, fate, list, settings } = this.#options;
     const clock = { nowMs: () => this.time.nowMs() + (aheadMs?.() ?? 0), monotonicMs: () => this.time.nowMs() };
     const reports: PollReports = {
       began: () => undefined,
@@ -124,10 +145,9 @@ export class PollerWorld {
           processId: `process-${processNumber}`,
           list: async (filter) => {
             this.callTimes.push(this.time.nowMs());
-            const halfMs = (callMs?.() ?? 50) / 2;
-            await this.time.wait(halfMs);
+            await this.time.wait(CALL_MS / 2);
             const reading = list(filter, this.time.nowMs());
-            await this.time.wait(halfMs);
+            await this.time.wait(CALL_MS / 2);
             return reading;
           },
           state: (id) => this.#index.get(id),

@@ -19,6 +19,11 @@ export interface Payment {
   changes: readonly [Change, ...Change[]];
 }
 
+/** A payment with these statuses; the first is that of its creation. */
+export function paymentOf(id: string, ...statuses: [[atMs: number, status: string], ...[number, string][]]): Payment {
+  return { id, changes: statuses.map(([atMs, status]) => ({ atMs, status, failureReason: null })) as [Change] };
+}
+
 export interface ServiceManner {
   order: 'asc' | 'desc' | 'shuffled';
   updatedAt: 'milliseconds' | 'seconds' | 'none';
@@ -37,7 +42,6 @@ export const PLAIN_MANNER: ServiceManner = {
 export class SimulatedService {
   readonly #payments: Payment[];
   readonly #manner: ServiceManner;
-  calls = 0;
 
   constructor(payments: readonly Payment[], manner: ServiceManner) {
     this.#payments = [...payments].sort((left, right) => left.changes[0].atMs - right.changes[0].atMs);
@@ -45,7 +49,6 @@ export class SimulatedService {
   }
 
   list(filter: TransactionFilter, nowMs: number): ListReading {
-    this.calls += 1;
     const fromMs = this.#ours(filter.startDate) ?? -Infinity;
     const toMs = Math.min(this.#ours(filter.endDate) ?? Infinity, nowMs);
     const first = this.#firstFrom(fromMs);
