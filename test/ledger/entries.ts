@@ -2,9 +2,11 @@
 import { canonicalJson } from 'payment-processor-contract/command-fields';
 import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
-import type { Quote, Transaction } from 'payment-processor-contract/types';
+import type { CommandResult, Quote, Transaction } from 'payment-processor-contract/types';
 import { readQuote } from '../../src/api/wire.ts';
-import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
+import { decide } from '../../src/ledger/decide.ts';
+import type { Decision } from '../../src/ledger/decision.ts';
+import { UNTOUCHED, type Entry, type Quoted } from '../../src/ledger/entry.ts';
 import type { LedgerPolicy } from '../../src/ledger/settlement.ts';
 
 const HOUR_MS = 3_600_000;
@@ -90,6 +92,31 @@ export function unknown(entry: Entry): Entry {
 export function doneWith(entry: Entry, outcome: Outcome): Entry {
   const result = { value: Buffer.from('event'), headers: {} };
   return { ...entry, phase: { state: 'DONE', outcome, completedMs: 2_000, result } };
+}
+
+/** The quote that a two-step command got, of which the answer said little. */
+export function aQuoted(changes: Partial<Quoted> = {}): Quoted {
+  return {
+    ...{ quoteId: 'Quote:1', transactionId: 'Transaction:1', customerId: null, expiresAtMs: null, receivedMs: 0 },
+    ...{ sourceAccountId: null, destinationAccountId: null, receivingAmount: null, receivingCurrencyCode: null },
+    ...changes,
+  };
+}
+
+/** What is decided when the entry's instant has come. */
+export function due(entry: Entry, nowMs: number, policy = aPolicy()): Decision {
+  const attempt = { attemptId: 'next', processId: 'process', notBeforeMs: nowMs };
+  return decide(entry, { kind: 'due', nowMs, attempt }, policy);
+}
+
+export function entryOf(decision: Decision): Entry {
+  if (decision.kind !== 'next') throw new Error(`it came to ${decision.kind}`);
+  return decision.entry;
+}
+
+export function resultOf(decision: Decision): CommandResult {
+  if (decision.kind !== 'finish') throw new Error(`it came to ${decision.kind}`);
+  return decision.result;
 }
 
 /** As a look-up finds it. */

@@ -10,8 +10,20 @@ import { decide } from '../../src/ledger/decide.ts';
 import type { Decision, LookUpOutcome } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { decideByOperator, type OperatorReply } from '../../src/ledger/operator.ts';
-import type { CommandResult, Transaction } from 'payment-processor-contract/types';
-import { aPolicy, aTransaction, doneWith, doubtful, entryAt, inDoubt, unknown } from './entries.ts';
+import type { Transaction } from 'payment-processor-contract/types';
+import {
+  aPolicy,
+  aQuoted,
+  aTransaction,
+  doneWith,
+  doubtful,
+  due,
+  entryAt,
+  entryOf,
+  inDoubt,
+  resultOf,
+  unknown,
+} from './entries.ts';
 
 const policy = aPolicy();
 const nothingHonoured = aPolicy({ idempotentOperations: new Set() });
@@ -29,24 +41,6 @@ function decided(reply: OperatorReply): Decision {
 
 function retried(entry: Entry, nowMs: number, by = policy): Entry {
   return entryOf(decided(decideByOperator(entry, order(entry, 'RETRY'), nowMs, by)));
-}
-
-function entryOf(decision: Decision): Entry {
-  if (decision.kind !== 'next') throw new Error(`it came to ${decision.kind}`);
-  return decision.entry;
-}
-
-function resultOf(decision: Decision): CommandResult {
-  if (decision.kind !== 'finish') throw new Error(`it came to ${decision.kind}`);
-  return decision.result;
-}
-
-function due(entry: Entry, nowMs: number, by = policy): Decision {
-  return decide(
-    entry,
-    { kind: 'due', nowMs, attempt: { attemptId: 'next', processId: 'process', notBeforeMs: nowMs } },
-    by,
-  );
 }
 
 function found(entry: Entry, finding: LookUpOutcome, nowMs = 10_000, attempts = entry.attempts): Decision {
@@ -352,17 +346,13 @@ describe('what a look-up finds is compared with what is known', () => {
     ...entryAt('create-quote'),
     immediate: true,
     step: 'EXECUTE',
-    quoted: {
-      quoteId: 'Quote:1',
-      transactionId: 'Transaction:1',
+    quoted: aQuoted({
       customerId: 'Customer:1',
-      expiresAtMs: null,
-      receivedMs: 0,
       sourceAccountId: 'InternalAccount:1',
       destinationAccountId: 'ExternalAccount:2',
       receivingAmount: '90',
       receivingCurrencyCode: 'EUR',
-    },
+    }),
   });
   const account = (accountId: string | null) => ({ accountId, currency: null, otherFieldsJson: null });
   const received = (amount: bigint | null, code: string) => ({
@@ -555,17 +545,7 @@ describe('an answer that need not be the service\u2019s word', () => {
   });
 
   describe('a two-step quote that ran out after its execution was answered with 429', () => {
-    const quoted = {
-      quoteId: 'Quote:1',
-      transactionId: 'Transaction:1',
-      customerId: null,
-      expiresAtMs: 15_000,
-      receivedMs: 5_000,
-      sourceAccountId: null,
-      destinationAccountId: null,
-      receivingAmount: null,
-      receivingCurrencyCode: null,
-    };
+    const quoted = aQuoted({ expiresAtMs: 15_000, receivedMs: 5_000 });
     const execution: Entry = { ...entryAt('create-quote'), immediate: true, step: 'EXECUTE', quoted };
     const turnedAway = entryOf(answered(execution, TOLD_TO_WAIT));
 

@@ -12,7 +12,7 @@ import { REQUOTES_MAX, quoteRunOutOf } from '../../src/ledger/quote-again.ts';
 import type { Reading } from '../../src/api/types.ts';
 import { readQuote } from '../../src/api/wire.ts';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
-import { aPolicy, doneWith, entryAt } from './entries.ts';
+import { aPolicy, doneWith, due, entryAt, entryOf } from './entries.ts';
 
 const policy = aPolicy();
 
@@ -43,19 +43,6 @@ test.each(['PROCESSING', 'COMPLETED'])('a quote that was %s when it came is not 
   expect(end.result).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER', quote: { status } });
   expect(end.result.warnings).toEqual([`the service executed the quote as it created it: it is ${status}`]);
 });
-
-function due(entry: Entry, nowMs: number): Decision {
-  return decide(
-    entry,
-    { kind: 'due', nowMs, attempt: { attemptId: 'next', processId: 'process', notBeforeMs: nowMs } },
-    policy,
-  );
-}
-
-function entryOf(decision: Decision): Entry {
-  if (decision.kind !== 'next') throw new Error(`it came to ${decision.kind}`);
-  return decision.entry;
-}
 
 describe.each([
   ['had run out when they came', -60_000],
@@ -107,14 +94,8 @@ describe('an execution that was deferred until its time limit and retried hours 
 
   function retried(entry: Entry): Entry {
     expect(due(entry, entry.deadlineMs)).toMatchObject({ kind: 'finish', result: { outcome: 'EXPIRED' } });
-    const order = {
-      decision: 'RETRY',
-      expectedRevision: 1,
-      transactionId: null,
-      operator: 'ada',
-      reason: '',
-      id: null,
-    };
+    const by = { operator: 'ada', reason: '', id: null };
+    const order = { decision: 'RETRY', expectedRevision: 1, transactionId: null, ...by };
     const reply = decideByOperator(doneWith(entry, 'EXPIRED'), order, retriedMs, policy);
     if (reply.kind !== 'decided') throw new Error(reply.reason);
     return entryOf(due(entryOf(reply.decision), retriedMs));

@@ -4,7 +4,7 @@ import type { Reading } from '../../src/api/types.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
-import { aPolicy, entryAt, inDoubt } from './entries.ts';
+import { aPolicy, due, entryAt, inDoubt } from './entries.ts';
 
 const error = { code: 'SOME_CODE', message: 'no', details: null };
 const withoutCode = { code: null, message: 'no', details: null };
@@ -131,12 +131,7 @@ test('a refusal after a look-up that found nothing executed is looked up again, 
   const refused = decide(proven, answered('conflict'), aPolicy());
   expect(effectOf(refused)).toBe('doubt');
   if (refused.kind !== 'next') return;
-  const due = {
-    kind: 'due' as const,
-    nowMs: 10_000,
-    attempt: { attemptId: 'next', processId: 'process', notBeforeMs: 10_000 },
-  };
-  expect(decide(refused.entry, due, aPolicy()).kind).toBe('look-up');
+  expect(due(refused.entry, 10_000).kind).toBe('look-up');
 });
 
 test('the wait that the service asks for is kept', () => {

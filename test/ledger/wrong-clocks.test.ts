@@ -1,9 +1,8 @@
 /** Clocks that were wrong when the ledger was written, or are now: no doubt is settled early by them, and none waits for days (I2, I5). */
 import { describe, expect, test } from 'vitest';
-import { decide } from '../../src/ledger/decide.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { sentEarlier, takenUp } from '../../src/ledger/wrong-clocks.ts';
-import { aPolicy, entryAt } from './entries.ts';
+import { aPolicy, due, entryAt } from './entries.ts';
 
 const NOW_MS = 1_000_000_000_000;
 const WEEK_MS = 7 * 86_400_000;
@@ -14,14 +13,6 @@ const { callsEndWithinMs, settlingTimeMs } = policy;
 function inDoubt(endedMs: number): Entry {
   const phase = { state: 'DOUBTFUL' as const, settleAtMs: endedMs + settlingTimeMs, reason: 'lost', refusal: null };
   return { ...entryAt('execute-quote'), attempts: 1, firstSentMs: endedMs - 10, lastEndedMs: endedMs, phase };
-}
-
-function due(entry: Entry, nowMs: number): ReturnType<typeof decide> {
-  return decide(
-    entry,
-    { kind: 'due', nowMs, attempt: { attemptId: 'attempt', processId: 'process', notBeforeMs: nowMs } },
-    policy,
-  );
 }
 
 /** From the taking over to the look-up, where the entry is looked at whenever it says. */
