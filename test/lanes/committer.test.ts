@@ -229,45 +229,6 @@ test('a lane that ends takes back the commits that are not under way, and nothin
   expect(kafka.committed).toEqual([['u']]);
 });
 
-test('an idle lane is asked when it is woken, and one that has left is asked no more', async () => {
-  const kafka = new Producers();
-  const loop = kafka.committer().loop();
-  let asked = 0;
-  const idle = loop.join({
-    lane: 1,
-    fill: () => {
-      asked += 1;
-      return null;
-    },
-    committed: () => expect.unreachable(),
-    lost: () => expect.unreachable(),
-  });
-  await settled();
-  await settled();
-  expect(asked).toBe(1);
-  idle.wake();
-  await settled();
-  expect(asked).toBe(2);
-  idle.leave();
-  idle.wake();
-  await settled();
-  expect(asked).toBe(2);
-});
-
-test('two commits of one lane are never in one transaction: where each lies in its ledger follows from the answer', async () => {
-  const kafka = new Producers();
-  const loop = kafka.committer().loop();
-  const handed = handOver(loop, of('a'), of('b'), of('a'), of('c'));
-  for (const together of [
-    ['a', 'b'],
-    ['a', 'c'],
-  ]) {
-    await kafka.next();
-    expect(kafka.committed.at(-1)).toEqual(together);
-  }
-  expect(await Promise.all(handed)).toEqual(Array(4).fill('committed'));
-});
-
 test('after a failure every lane is lost, and what comes next is written under another transactional id', async () => {
   const kafka = new Producers();
   const committer = kafka.committer();
