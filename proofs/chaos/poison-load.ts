@@ -12,7 +12,6 @@ import type { ResultEvent } from '../../test/support/journal.ts';
 import { POISON_FAMILIES } from '../../test/support/poison.ts';
 import { judgePoison } from '../../test/support/poison/judgement.ts';
 import type { Poison, PoisonKind } from '../../test/support/poison/kinds.ts';
-import { registerForeignSchema } from '../../test/support/poison/foreign-schema.ts';
 import { RawProducer } from '../../test/support/raw-produce.ts';
 import type { EffectsReport } from '../../test/support/sandbox-control.ts';
 import type { Stack } from '../../test/support/stack.ts';
@@ -70,7 +69,6 @@ export class PoisonLoad {
 
   /** @returns after the time is over and every poison is confirmed or given up */
   async run(everyMs: number, untilMs: number): Promise<void> {
-    const foreignSchemaId = await registerForeignSchema(this.#stack.settings.SCHEMA_REGISTRY_URL);
     const families = Object.values(POISON_FAMILIES).map((kinds) => kinds.filter((kind) => !CANNOT_BE_JUDGED(kind)));
     const pauseMs = everyMs / families.length;
     const underWay: Promise<void>[] = [];
@@ -79,7 +77,7 @@ export class PoisonLoad {
       for (const kinds of families) {
         const kind = kinds[turn % kinds.length];
         // During a broker's outage one may take long; the others do not wait for it.
-        if (kind !== undefined && performance.now() < untilMs) underWay.push(this.#try(kind, foreignSchemaId));
+        if (kind !== undefined && performance.now() < untilMs) underWay.push(this.#try(kind));
         nextMs += pauseMs;
         await delay(Math.max(0, nextMs - performance.now()));
       }
@@ -87,7 +85,7 @@ export class PoisonLoad {
     await Promise.all(underWay);
   }
 
-  async #try(kind: PoisonKind, foreignSchemaId: number): Promise<void> {
+  async #try(kind: PoisonKind): Promise<void> {
     const { topics } = this.#stack;
     const topic = {
       command: topics.commands[kind.commandType],
@@ -103,7 +101,7 @@ export class PoisonLoad {
       return this.#registry.encode(topic, record);
     };
     try {
-      const poison = await kind.make({ topic, lane, key, nowMs: Date.now(), encode, foreignSchemaId });
+      const poison = await kind.make({ topic, lane, key, nowMs: Date.now(), encode });
       const produced = await this.#producer.produce(topic, partition, poison.batch);
       if (produced.isRepeated) this.#unclear.add(`${topic}/${partition}`);
       if (produced.kind === 'refused') {

@@ -12,7 +12,6 @@ import { createRegistry } from 'payment-processor-client/internal/settings';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { CommandType } from 'payment-processor-contract/commands';
 import { laneOf } from 'payment-processor-contract/keys';
-import { registerForeignSchema } from '../../test/support/poison/foreign-schema.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import { decisionJson } from '../../test/support/poison/decision-kinds.ts';
 import { goodRecord, JSON_HEADER, quoteJson, type PoisonInput } from '../../test/support/poison/kinds.ts';
@@ -46,8 +45,6 @@ export interface Behind {
 export class PoisonBench {
   readonly stack: Stack;
   readonly processor: RunningProcessor;
-  /** Of a record that is an array of nulls, registered under a subject of somebody else. */
-  readonly foreignSchemaId: number;
   readonly #producer: RawProducer;
   readonly #registry: ReturnType<typeof createRegistry>;
   readonly #letters: LetterIndex;
@@ -55,10 +52,9 @@ export class PoisonBench {
   #processEnd: string | null = null;
   #isSpoilt = false;
 
-  private constructor(stack: Stack, processor: RunningProcessor, foreignSchemaId: number) {
+  private constructor(stack: Stack, processor: RunningProcessor) {
     this.stack = stack;
     this.processor = processor;
-    this.foreignSchemaId = foreignSchemaId;
     this.#producer = new RawProducer(stack.kafka);
     this.#registry = createRegistry(stack.settings);
     this.#letters = new LetterIndex(stack.journal.deadLetters());
@@ -70,8 +66,7 @@ export class PoisonBench {
   static async open(options: BenchOptions): Promise<PoisonBench> {
     const stack = await Stack.open({ name: 'poison', ...options, settings: SETTINGS });
     try {
-      const processor = await stack.startProcessor();
-      return new PoisonBench(stack, processor, await registerForeignSchema(options.schemaRegistryUrl));
+      return new PoisonBench(stack, await stack.startProcessor());
     } catch (error) {
       await stack.close();
       throw error;

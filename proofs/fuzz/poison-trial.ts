@@ -54,7 +54,6 @@ export async function makePoison(bench: PoisonBench, kind: PoisonKind, lane: num
     key: kind.fixedKey ?? bench.keyOf(lane),
     nowMs: Date.now(),
     encode: (record) => bench.encode(topic, record),
-    foreignSchemaId: bench.foreignSchemaId,
   });
 }
 

@@ -18,8 +18,6 @@ export interface PoisonPlace {
   readonly nowMs: number;
   /** Avro under the topic's own schema, in the wire format. */
   readonly encode: (record: object) => Promise<Buffer>;
-  /** A schema under a foreign subject: a record whose only field is an array of nulls. */
-  readonly foreignSchemaId: number;
 }
 
 export interface Poison {
@@ -97,7 +95,6 @@ export const expected = {
   /** The content is unknown, so the whole batch is set aside. */
   unreadableBatch: { ...NONE, burials: ['UNREADABLE_BATCH'], copy: 'reference', companions: 'buried' },
   refusedByBroker: { ...NONE, broker: 'refuses' },
-  passedOver: NONE,
 } as const satisfies Record<string, Expected>;
 
 /** One bad message in a batch of its own; fields that are not given are those of a good message. */
