@@ -74,9 +74,9 @@ export function addPartitionsRequest(
   );
 }
 
-/** For partitions that one broker leads. Some answers may be missing. */
+/** For partitions that one broker leads. Some answers may be missing. @param transactionalId null: without a transaction */
 export function produceRequest(
-  transactionalId: string,
+  transactionalId: string | null,
   batches: readonly PartitionBytes[],
 ): BrokerRequest<WrittenCode[]> {
   return requestOf(

@@ -16,9 +16,7 @@ export const KAFKA_API = {
   listOffsets: 2,
   metadata: 3,
   fetch: 1,
-  findCoordinator: 10,
   joinGroup: 11,
-  apiVersions: 18,
 } as const;
 
 export interface GateRequest {

@@ -3,6 +3,7 @@
  * always right, because brokers verify it.
  */
 import { gzipSync, zstdCompressSync } from 'node:zlib';
+import crc32 from '@node-rs/crc32';
 import { compressFrameSync } from 'lz4-napi';
 import { compressSync } from 'snappy';
 
@@ -97,7 +98,7 @@ export function encodeBatch(fields: BatchFields): Buffer {
   head.writeInt32BE(fields.length ?? covered.length + UNCHECKED_BYTES, 8);
   head.writeInt32BE(-1, 12);
   head.writeInt8(fields.magic ?? MAGIC, 16);
-  head.writeUInt32BE(crc32c(covered), 17);
+  head.writeUInt32BE(crc32.crc32c(covered), 17);
   return Buffer.concat([head, covered]);
 }
 
@@ -174,17 +175,4 @@ function xerialFrame(content: Buffer): Buffer {
     blocks.push(length, block);
   }
   return Buffer.concat([XERIAL_HEADER, ...blocks]);
-}
-
-/** Castagnoli's polynomial, reflected. */
-const CRC32C_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let remainder = byte;
-  for (let bit = 0; bit < 8; bit += 1) remainder = remainder & 1 ? (remainder >>> 1) ^ 0x82f63b78 : remainder >>> 1;
-  return remainder;
-});
-
-function crc32c(bytes: Buffer): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) crc = (CRC32C_TABLE[(crc ^ byte) & 0xff] ?? 0) ^ (crc >>> 8);
-  return (crc ^ 0xffffffff) >>> 0;
 }
