@@ -1,28 +1,36 @@
 /**
- * Loads the processor's sources so that one process can try many mutations: each function that has one is loaded with its
- * mutated bodies beside the original, and a switch chooses between them at each call.
+ * The processor's sources so that one process can try many mutations: each function that has one gets its mutated bodies
+ * beside the original, and a switch chooses between them at each call.
  */
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import ts from 'typescript';
 import { changeOf, ROOT, type Change } from './mutations.ts';
 
-/** Where the loaded code reads the index of the mutation in force; undefined: none. */
+/** Where the loaded code reads the index of the mutation in force; any other value: none. */
 const SWITCH = 'mutationInForce';
+
+/**
+ * @returns the sources that the mutations change, by URL
+ * @throws if the place of a mutation is not found, or not in a function
+ */
+export function switchedSources(names: readonly string[]): ReadonlyMap<string, string> {
+  const changes = names.map((name, index) => ({ ...changeOf(name), name, index }));
+  return new Map(
+    [...Map.groupBy(changes, ({ file }) => file)].map(([file, ofFile]) => {
+      const url = new URL(file, ROOT);
+      return [url.href, withSwitches(readFileSync(url, 'utf8'), ofFile)];
+    }),
+  );
+}
 
 export class MutatedSources {
   readonly #names: readonly string[];
 
-  /** Modules that are loaded from now on have the switches. @throws if the place of a mutation is not found, or not in a function */
+  /** Modules that this process loads from now on have the switches. */
   constructor(names: readonly string[]) {
     this.#names = names;
-    const changes = names.map((name, index) => ({ ...changeOf(name), name, index }));
-    const sources = new Map(
-      [...Map.groupBy(changes, ({ file }) => file)].map(([file, ofFile]) => {
-        const url = new URL(file, ROOT);
-        return [url.href, withSwitches(readFileSync(url, 'utf8'), ofFile)];
-      }),
-    );
+    const sources = switchedSources(names);
     registerHooks({
       load: (url, context, nextLoad) => {
         const loaded = nextLoad(url, context);

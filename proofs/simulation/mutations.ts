@@ -20,11 +20,15 @@ export interface Mutation {
   /** The file to change, if the expression occurs in several. */
   readonly file?: string;
   readonly find: string;
-  readonly replace: string;
+  /** Absent: the expression is removed. */
+  readonly replace?: string;
   /** The disturbances of every history that tries it; absent: as drawn. */
   readonly among?: readonly Disturbance[];
-  /** No history reaches this protection: only the direct checks notice, and no history is run. */
-  readonly isToldDirectly?: true;
+  /**
+   * The test file that notices, for no history reaches this protection: an earlier one acts first, or the simulation lacks the
+   * danger. It stays because the earlier protection may change.
+   */
+  readonly toldBy?: string;
 }
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -98,5 +102,5 @@ export function changeOf(name: string): Change {
     throw new Error(
       `the sources have the expression of "${name}" ${others.length + (place === undefined ? 0 : 1)} times, not once`,
     );
-  return { ...place, replace: mutation.replace };
+  return { ...place, replace: mutation.replace ?? '' };
 }

@@ -13,7 +13,6 @@ export interface RunOptions {
   readonly secondsMax: number | null;
   /** Stops at the first history that breaks a promise. */
   readonly untilBroken: boolean;
-  readonly checksDirectly: boolean;
   readonly choice: DisturbanceChoice;
   readonly trace?: (line: string) => void;
   readonly onHistory?: (summary: Summary) => void;
@@ -37,16 +36,6 @@ export async function runHistories(options: RunOptions): Promise<Summary> {
   const { choice, firstSeed, histories, onHistory, secondsMax, seedFirst, step, trace, untilBroken } = options;
   const seeds = seedFirst === undefined ? [] : [seedFirst];
   const summary = emptySummary();
-  if (options.checksDirectly) {
-    const { directChecks } = await import('./direct-checks.ts');
-    const wrong: string[] = [];
-    for await (const found of directChecks()) {
-      wrong.push(found);
-      if (untilBroken) break;
-    }
-    if (wrong.length > 0) summary.failed.push({ seed: 0, wrong });
-    if (untilBroken && wrong.length > 0) return summary;
-  }
   // Imported only now, after a mutation is applied, because it loads the mutated code.
   const { runHistory } = await import('./history.ts');
   const unhandled: string[] = [];

@@ -6,7 +6,8 @@ import { parseArguments } from 'payment-processor-local-kafka/command-line';
 import { DISTURBANCES, type Disturbance, type DisturbanceChoice } from './disturbances.ts';
 import { HistoryProcess, type Task } from './history-process.ts';
 import { MutatedSources } from './mutated-sources.ts';
-import { MUTATIONS } from './mutations.ts';
+import type { ToldByTest } from './mutated-tests.ts';
+import { MUTATIONS, type Mutation } from './mutations.ts';
 import { textOf } from './scene-report.ts';
 import { SCENES, type SceneName } from './scene-options.ts';
 import { addUp, emptySummary, runHistories, type Summary } from './run-histories.ts';
@@ -15,8 +16,8 @@ const USAGE = `Usage: npm run simulate -- [options]
   --histories 2000 --seed 1  seeds 1 to 2000
   --minutes 5                as many as fit
   --one 17 --trace           one of them again, with all that happens
-  --mutations                each protection taken out in turn, until a history tells; the one that told last time is
-                             tried first, and --note writes down which do now
+  --mutations                each protection taken out in turn, until a history or a test tells; the history that told last
+                             time is tried first, and --note writes down which do now
   --mutations --minutes 10   and histories for the rest of the time
   --mutation NAME            with that protection taken out; of the mutations, that one alone
   --without A,B  --only A,B  these disturbances never, or these and no others in every history
@@ -104,7 +105,6 @@ async function simulateOne(seed: number): Promise<void> {
     histories: 1,
     secondsMax: null,
     untilBroken: false,
-    checksDirectly: false,
     choice,
     ...(values.trace ? { trace: (line: string) => void process.stdout.write(line) } : {}),
   });
@@ -132,8 +132,6 @@ async function simulate(mutation: string | null): Promise<void> {
     histories: Math.min(Number.MAX_SAFE_INTEGER, Math.ceil((histories - part) / PROCESSES)),
     secondsMax: secondsLeft,
     untilBroken: false,
-    // They are the same for all seeds, and without a mutation `npm test` does them.
-    checksDirectly: mutation !== null && part === 0,
     choice,
     mutation,
   }));
@@ -152,44 +150,46 @@ async function simulate(mutation: string | null): Promise<void> {
 }
 
 async function tryMutations(): Promise<void> {
-  const waiting = MUTATIONS.filter(({ name }) => values.mutation === undefined || name === values.mutation);
-  const names = waiting.map(({ name }) => name);
+  const chosen = MUTATIONS.filter(({ name }) => values.mutation === undefined || name === values.mutation);
   const toldBySeed = JSON.parse(readFileSync(TOLD_BY_SEED, 'utf8')) as Partial<Record<string, number>>;
-  const rows: { mutation: string; toldBySeed: number | null; histories: number; seconds: number; wrong: string }[] = [];
+  const rows: { mutation: string; toldBySeed: number | null; histories: number; wrong: string | null }[] = [];
+  const tried = (row: (typeof rows)[number]): void => {
+    rows.push(row);
+    const told = row.wrong === null ? 'NOT NOTICED by' : 'noticed after';
+    note(`${told} ${String(row.histories).padStart(4)} histories: ${row.mutation}  ${row.wrong ?? ''}`);
+  };
+  const waiting = chosen.filter(({ toldBy }) => toldBy === undefined);
+  const names = waiting.map(({ name }) => name);
   const tryNext = async (child: HistoryProcess): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const { among, isToldDirectly = false, name } = next;
-      const triedMs = performance.now();
+      const { among, name } = next;
       const { failed, histories } = await child.run({
         firstSeed: Number(values.seed),
         ...(toldBySeed[name] !== undefined && { seedFirst: toldBySeed[name] }),
         step: 1,
-        histories: isToldDirectly ? 0 : Number(values.histories ?? MUTATED_HISTORIES),
+        histories: Number(values.histories ?? MUTATED_HISTORIES),
         secondsMax: null,
         untilBroken: true,
-        checksDirectly: isToldDirectly,
         choice: among === undefined || isChosen ? choice : { kind: 'fixed', disturbances: among },
         mutation: name,
       });
       const [first] = failed;
-      const seconds = Math.round(secondsSince(triedMs));
-      const [wrong = ''] = (first?.wrong[0] ?? '').split('\n');
-      rows.push({ mutation: name, toldBySeed: first?.seed ?? null, histories, seconds, wrong });
-      const told = first === undefined ? 'NOT NOTICED by' : 'noticed after';
-      note(`${told} ${String(histories).padStart(4)} histories, ${seconds} s: ${name}  ${wrong}`);
+      const wrong = first?.wrong[0]?.split('\n')[0] ?? null;
+      tried({ mutation: name, toldBySeed: first?.seed ?? null, histories, wrong });
     }
     child.end();
   };
   const children = Array.from({ length: PROCESSES }, () => new HistoryProcess(names));
-  // A direct check that fails anyway would notice every mutation.
-  const directly = { firstSeed: 0, step: 1, histories: 0, secondsMax: null, untilBroken: true, checksDirectly: true };
-  const { failed } = (await children[0]?.run({ ...directly, choice, mutation: null })) ?? emptySummary();
-  if (failed.length > 0) throw new Error(`without a mutation: ${failed[0]?.wrong.join('; ')}`);
-  await Promise.all(children.map(tryNext));
-  const missed = rows.filter((row) => row.toldBySeed === null);
+  const { tryWithTests } = await import('./mutated-tests.ts');
+  const byTests = chosen.filter((mutation: Mutation): mutation is ToldByTest => mutation.toldBy !== undefined);
+  await Promise.all([
+    ...children.map(tryNext),
+    tryWithTests(byTests, ({ name }, wrong) => tried({ mutation: name, toldBySeed: null, histories: 0, wrong })),
+  ]);
+  const missed = rows.filter(({ wrong }) => wrong === null);
   if (values.note) {
     const told = rows.flatMap((row): [string, number][] =>
-      row.toldBySeed === null || row.histories === 0 ? [] : [[row.mutation, row.toldBySeed]],
+      row.toldBySeed === null ? [] : [[row.mutation, row.toldBySeed]],
     );
     const noted = Object.fromEntries(
       [...Object.entries(toldBySeed), ...told].sort(([left], [right]) => (left < right ? -1 : 1)),

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { readMessage, type IntakeOptions } from '../../src/consumers/command-intake.ts';
 import { inputMessage } from '../../src/consumers/input-message.ts';
+import { movedRecord, originalMessage, sizeProblem } from '../../src/consumers/message-origin.ts';
 import { admit, type Arrival } from '../../src/ledger/admission.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { aPolicy, entryAt } from '../ledger/entries.ts';
@@ -70,4 +71,19 @@ test.each([
 ])('a command with a time limit that says nothing is INVALID: %s', async (limit) => {
   const { content } = await arrivalOf('reject-transaction', REJECTION, limit);
   expect(content).toMatchObject({ kind: 'invalid', problems: [{ path: 'headers.expires-at' }] });
+});
+
+const PLACE = { topic: 'commands', lane: 0, commandType: 'transfer-in' } as const;
+const RECEIVED = { offset: '9', timestamp: '0', key: null, value: null, headers: {}, attributes: 0 };
+
+test('a batch that cannot be read is no message', async () => {
+  const unreadableBatch = { firstOffset: '5', records: Buffer.from('bytes'), error: new Error('cannot be expanded') };
+  const read = await readMessage(options, PLACE, inputMessage({ ...RECEIVED, unreadableBatch }), 0);
+  expect(read).toMatchObject({ kind: 'dead-letter', letter: { reason: 'UNREADABLE_BATCH' } });
+});
+
+test('a message beyond the limit of a command is moved to its lane by reference', () => {
+  const message = inputMessage({ ...RECEIVED, value: Buffer.alloc(500_000) });
+  const moved = movedRecord(1, originalMessage(PLACE, 2, message), sizeProblem(message) !== null);
+  expect(moved.value?.length).toBeLessThan(250_000);
 });

@@ -11,7 +11,10 @@ const silence = (): void => undefined;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function inboxAt(offset: bigint): {
+function inboxAt(
+  offset: bigint,
+  seek: () => void = silence,
+): {
   inbox: Inbox<{ kind: 'item'; of: string }>;
   asked: PromiseWithResolvers<Answer>[];
   wakes: () => number;
@@ -20,7 +23,7 @@ function inboxAt(offset: bigint): {
   const asked: PromiseWithResolvers<Answer>[] = [];
   let wakes = 0;
   const inbox = new Inbox<{ kind: 'item'; of: string }>({
-    ...{ topic: 'topic', lane: 0, seek: silence, resume: silence, onRedelivered: silence },
+    ...{ topic: 'topic', lane: 0, seek, resume: silence, onRedelivered: silence },
     wake: () => (wakes += 1),
     read: () => {
       const answer = Promise.withResolvers<Answer>();
@@ -86,4 +89,12 @@ test('a message that our code fails on wakes its lane, and what is left of it wi
   expect(() => inbox.read()).toThrow('a bug');
   inbox.take();
   expect([inbox.head(), inbox.position(), inbox.status().problem]).toEqual([undefined, 6n, null]);
+});
+
+test('a lane that gets nothing of what it asks for does not ask without a pause', () => {
+  let seeks = 0;
+  const { inbox } = inboxAt(5n, () => (seeks += 1));
+  const range = { fetchedOffset: 50n, lastOffset: 60n, leaderEpoch: 0, highWatermark: 60n };
+  for (let offers = 0; offers < 200; offers += 1) inbox.offer({ topic: 'topic', lane: 0, messages: [], ...range });
+  expect(seeks).toBeLessThan(100);
 });

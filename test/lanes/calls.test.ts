@@ -85,6 +85,13 @@ test('a call that its gate refused, and one whose intent was not made, give thei
   for (const attemptId of ['d', 'e']) expect(underWay.claim(claim(attemptId, 1, false))).toBeNull();
 });
 
+test('no two-step quote is made where too many wait for their execution', () => {
+  const underWay = callsOf(() => new Promise(() => undefined));
+  const quote = { ...claim('a', 0, true), operation: 'create-quote', workClass: 'quote-to-execute' } as const;
+  expect(underWay.claim({ ...quote, quotesOpen: 200 })).toBe('no-slot');
+  expect(underWay.claim({ ...quote, quotesOpen: 0 })).toBeNull();
+});
+
 test('a lane that is given up gives back the slots of calls that never began, and keeps those of calls that did', () => {
   const underWay = callsOf(() => new Promise(() => undefined), { slots: 3 });
   for (const attemptId of ['a', 'b', 'c']) expect(underWay.claim(claim(attemptId, 0, false))).toBeNull();

@@ -4,7 +4,7 @@ import type { Outcome } from 'payment-processor-contract/commands';
 import { AdmittedTime } from '../../src/lanes/admitted-time.ts';
 import { Memory } from '../../src/lanes/memory.ts';
 import { Retention } from '../../src/lanes/retention.ts';
-import { LaneTransaction } from '../../src/lanes/transaction.ts';
+import type { LaneTransaction } from '../../src/lanes/transaction.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { decodeRetention, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../../src/ledger/key-retention.ts';
@@ -12,6 +12,7 @@ import { ENTRY_PREFIX, POSITION_KEY, TRANSACTION_PREFIX } from '../../src/ledger
 import { LedgerFormatError } from '../../src/ledger/ledger-value.ts';
 import { encodeTransactionState, unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
 import { donePhase, entryOf, entryRecord, intentPhase, positionRecord } from '../../proofs/bench/ledger-records.ts';
+import { newTransaction } from './lane-in-memory.ts';
 import { openIndex, removeDirectory, temporaryDirectory, type OpenIndex } from '../store/index-in-test.ts';
 
 const NOW_MS = 1_000_000;
@@ -71,8 +72,6 @@ function gathered(retention: Retention): LaneTransaction {
   retention.gather(transaction);
   return transaction;
 }
-const newTransaction = (): LaneTransaction =>
-  new LaneTransaction({ commit: 1, lane: 0, ledgerTopic: 'ledger', inputTopics: new Set(), unitsMax: Infinity });
 function tombstonesIn(transaction: LaneTransaction): string[] {
   const { records } = transaction.toCommit(OWNER, new Map());
   return records.filter(({ value }) => value === null).map(({ key }) => String(key));
@@ -203,6 +202,13 @@ test('what the lane has committed since counts, though the index does not show i
   memory.putEntry(done('done-again', NOW_MS), 1);
   memory.putTransaction({ ...unseenState('refunded'), status: 'REFUNDED', seenEndedMs: NOW_MS }, 1);
   expect(tombstonesOf(retentionOf(memory))).toEqual([]);
+});
+
+test('a commit of another owner makes a lane forget nothing of its own', () => {
+  const memory = new Memory(opened.index, 0, 'token');
+  memory.putEntry(done('own', NOW_MS), 1);
+  memory.applied('of another owner', 1);
+  expect(memory.entry('own')).toBeDefined();
 });
 
 test('many are forgotten in bounded numbers, one transaction after the other, until none is left', () => {

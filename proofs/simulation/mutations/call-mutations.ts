@@ -5,7 +5,6 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'the gate does not ask for a heartbeat',
     find: "if (!isConfirmed()) return 'the last confirmed heartbeat is too old';",
-    replace: '',
     among: ['heartbeats'],
   },
   {
@@ -46,8 +45,7 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'the index is believed for another owner’s commits',
     find: 'if (token !== this.#token) return;',
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/retention',
   },
   {
     name: 'begun calls of a lost lane are forgotten',
@@ -63,7 +61,6 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   {
     name: 'an intent that is committed again is called again',
     find: "if (attempt.stage !== 'claimed') return;",
-    replace: '',
   },
   {
     name: 'a call begins before its intent is committed',
@@ -81,7 +78,6 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
     name: 'slots of calls that ended are not given back',
     find: `    this.#scheduler.free(attempt.workClass);
 `,
-    replace: '',
   },
   {
     name: 'calls that wait are not released with their lane',
@@ -95,26 +91,24 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
     name: 'slots that were kept for nobody are lost',
     find: `        state.held -= kept;
 `,
-    replace: '',
     among: ['handovers', 'slow-service'],
   },
   {
     name: 'the slot of an intent that was not committed is lost',
     find: `    reservation.state.held -= 1;
 `,
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/call-scheduler',
   },
   {
     name: 'a class below its share of the slots does not go first',
     find: 'return isLeftBelow === isRightBelow ? left.pass < right.pass : isLeftBelow;',
     replace: 'return false;',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/call-scheduler',
   },
   {
     name: 'two-step quotes are made without regard to their executions',
     find: 'quotesOpen >= this.#perLane(slots * QUOTES_PER_SLOT)',
     replace: 'Number.isNaN(0)',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/calls',
   },
 ];

@@ -5,14 +5,12 @@ export const HOLD_MUTATIONS: readonly Mutation[] = [
   {
     name: 'the gate does not ask what operators hold',
     find: "if (this.#acquisition.isHeld(entry)) return 'held by an operator';",
-    replace: '',
     among: ['holds'],
   },
   {
     name: 'intents are made whatever operators hold',
     find: 'if (held !== null) return held;',
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/holds',
   },
   {
     name: 'a new owner does not read in the ledger what operators hold',
@@ -23,33 +21,30 @@ export const HOLD_MUTATIONS: readonly Mutation[] = [
   {
     name: 'a new owner calls before it has read the topic of holds',
     find: "if (!this.#isRead()) return 'holds-unread';",
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/holds',
   },
   {
     name: 'a hold is in force only once it is committed',
     find: 'this.#record = record;',
     replace: 'transaction.reports.push(() => (this.#record = record));',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/holds',
   },
   {
     name: 'an order is confirmed while an owner that was fenced may begin calls',
     file: 'lanes/holds.ts',
     find: "if (clock.monotonicMs() < this.#confirmsFromMs) return 'former-owner';",
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/holds',
   },
   {
     name: 'an owner does not say until when one that was fenced may call',
     file: 'lanes/ownership.ts',
     find: 'return mayNotKnowItIsFenced ? clock.nowMs() + sessionTimeoutMs',
     replace: 'return mayNotKnowItIsFenced ? 0',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/ownership',
   },
   {
     name: 'a hold of executions lets quotes be made that lead to one',
     find: ", ...(immediate ? (['execute-quote'] as const) : [])",
-    replace: '',
     among: ['holds'],
   },
 ];

@@ -15,33 +15,29 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     name: 'a result has any number of problems',
     find: '.slice(0, PROBLEMS_MAX)',
     replace: '.slice(0)',
-    isToldDirectly: true,
+    toldBy: 'packages/contract/test/command-fields',
   },
   {
     name: 'of a member that is there twice the last counts',
     find: `  if (ambiguity !== null) throw new JsonMeaningError(ambiguity.problem);
 `,
-    replace: '',
     among: ['poison-twice'],
   },
   {
     name: 'nesting has no limit',
     find: `  if (ambiguity?.kind === 'too-deep') throw new JsonMeaningError(ambiguity.problem);
 `,
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'packages/contract/test/command-fields',
   },
   {
     name: 'a name that cannot be passed on is left out',
     find: "context.addIssue({ code: 'custom', path: [LOST_NAME], message: 'is a name that cannot be passed on' });",
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'packages/contract/test/command-fields',
   },
   {
     name: 'a value that is dropped in decoding is not told of',
     find: "      if (reader.keepsUnknown) for (const { path, bytes: kept } of lost) put(value, path, kept.toString('base64'));\n",
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'packages/contract/test/command-fields',
   },
   {
     name: 'a message that our code fails on is read for ever',
@@ -52,7 +48,6 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'large messages are kept whole',
     find: 'bytes <= WHOLE_BYTES_MAX && ',
-    replace: '',
     among: ['poison-large'],
   },
   {
@@ -60,39 +55,34 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     find: 'if (!isTooLarge) return',
     replace: 'if (!Number.isNaN(0)) return',
     // A lane that cannot commit it finds out, too, by reading carefully.
-    isToldDirectly: true,
+    toldBy: 'test/consumers/command-intake',
   },
   {
     name: 'a header says of what partition a message was, without limit',
     find: ' || partition >= laneCount',
-    replace: '',
     among: ['poison-moved-partition'],
   },
   {
     name: 'a batch that cannot be read is a message',
     file: 'consumers/command-intake.ts',
     find: "if (message.unreadableBatch !== null) return deadLettered('UNREADABLE_BATCH', message.unreadableBatch.problem);",
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'test/consumers/command-intake',
   },
   {
     name: 'what is due goes on without asking whether it is full',
     find: `      if (!transaction.mayTake(clock.monotonicMs())) return;
 `,
-    replace: '',
     among: ['masses'],
   },
   {
     name: 'a transaction has any size',
     find: 'if (share >= FULL_SHARE || this.#bytes >= BYTES_MAX) this.#isFull = true;',
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/inputs',
   },
   {
     name: 'what was committed is counted as often as it is said',
     find: `    this.#handedOver = null;
 `,
-    replace: '',
   },
   {
     name: 'a lane that is lost over and over reads on as ever',
@@ -110,6 +100,6 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
     name: 'careful reading never ends for who waits',
     find: 'const isOver = this.#harmless >= HARMLESS_MAX;',
     replace: 'const isOver = Number.isNaN(0);',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/careful-reading',
   },
 ];

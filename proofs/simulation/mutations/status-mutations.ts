@@ -20,11 +20,9 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     name: 'what the poller sees does not wait for its command',
     find: 'if (mayHaveCaused(effect, transaction, known, quoteId)) return false;',
-    replace: '',
   },
   {
     name: 'the poller takes the ledger for read',
     find: 'held.lastAddition > readUpTo || ',
-    replace: '',
   },
 ];

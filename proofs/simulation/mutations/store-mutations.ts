@@ -5,20 +5,18 @@ export const STORE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'reads do not see what was applied and is not written yet',
     find: 'if (pending !== undefined) return pending.value ?? undefined;',
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'test/store/lmdb-index',
   },
   {
     name: 'reads see through what was forgotten and is not written yet',
     find: 'if (pending !== undefined) return pending.value ?? undefined;',
     replace: 'if (pending?.value) return pending.value;',
-    isToldDirectly: true,
+    toldBy: 'test/store/lmdb-index',
   },
   {
     name: 'what is pending is let go without being written',
     find: 'places.putSync(keyHash, place);',
-    replace: '',
-    isToldDirectly: true,
+    toldBy: 'test/store/lmdb-index',
   },
   {
     name: 'what an open lane commits is applied over what others wrote before it',
@@ -29,6 +27,6 @@ export const STORE_MUTATIONS: readonly Mutation[] = [
     name: 'a new owner does not say by which schemas it writes',
     find: 'const schemas = [...schemaRecords()].filter(',
     replace: 'const schemas = [...schemaRecords()].slice(0, 0).filter(',
-    isToldDirectly: true,
+    toldBy: 'test/lanes/ownership',
   },
 ];

@@ -1,0 +1,59 @@
+/** Operators' holds, as a lane's owner obeys them: which calls it refuses, and since when it confirms an order. */
+import { expect, test } from 'vitest';
+import { topicNames } from 'payment-processor-contract/topics';
+import { claimCall, type ClaimingLane } from '../../src/lanes/entry-claim.ts';
+import { Holds } from '../../src/lanes/holds.ts';
+import type { LaneTransaction } from '../../src/lanes/transaction.ts';
+import type { HoldOrder } from '../../src/ledger/holds.ts';
+import { entryAt } from '../ledger/entries.ts';
+
+const ENTRY = entryAt('transfer-in');
+const AT = '2036-01-01T00:00:00Z';
+const SESSION_MS = 6_000;
+
+/** The holds of a lane whose former owner was fenced this long ago. */
+function holdsOf(isRead: boolean, fencedForMs = SESSION_MS): Holds {
+  const parts = {
+    ...{ lane: 0, sessionTimeoutMs: SESSION_MS, topics: topicNames('test') },
+    index: {
+      value: () => undefined,
+      owner: () => ({ fencedCallUntilMs: Date.parse(AT) + SESSION_MS - fencedForMs }),
+    },
+    clock: { nowMs: () => Date.parse(AT), monotonicMs: () => 0 },
+  };
+  return new Holds(parts as unknown as ConstructorParameters<typeof Holds>[0], () => isRead);
+}
+
+/** An operator holds everything. @returns how many records that writes */
+function written(holds: Holds): number {
+  let records = 0;
+  const transaction = { add: () => void (records += 1), reports: [] } as unknown as LaneTransaction;
+  const order: HoldOrder = { action: 'HOLD', commandTypes: [], operator: 'ada', reason: 'tried', until: null, at: AT };
+  holds.handle(transaction, { kind: 'order', offset: 0n, order });
+  return records;
+}
+
+test('a lane calls only once it has read what operators hold', () => {
+  expect(holdsOf(false).refusal(ENTRY)).toBe('holds-unread');
+  expect(holdsOf(true).refusal(ENTRY)).toBeNull();
+});
+
+test('a hold forbids calls while it is being committed', () => {
+  const holds = holdsOf(true);
+  expect(written(holds)).toBe(1);
+  expect(holds.refusal(ENTRY)).toBe('operator-hold');
+});
+
+test('an order is obeyed, and not confirmed, while an owner that was fenced may begin calls', () => {
+  const holds = holdsOf(true, SESSION_MS - 1);
+  expect(written(holds)).toBe(0);
+  expect(holds.refusal(ENTRY)).toBe('operator-hold');
+});
+
+test('no intent is made for a call that an operator holds', () => {
+  const holds = { refusal: () => 'operator-hold' as const };
+  const lane = { lane: 0, holds, calls: { claim: () => null }, memory: { quotesOpen: () => 0 } };
+  const policy = { idempotentOperations: new Set() };
+  const attempt = { attemptId: 'attempt', commit: 1 };
+  expect(claimCall({ ...lane, policy } as unknown as ClaimingLane, attempt, ENTRY, false)).toBe('operator-hold');
+});
