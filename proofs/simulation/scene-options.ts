@@ -3,7 +3,7 @@ import type { CommandType } from 'payment-processor-contract/commands';
 import type { ChaosType } from '../chaos/chaos-commands.ts';
 import type { Scenario } from './scenario.ts';
 
-export const SCENES = ['rolling-restart', 'lost-zone', 'service-outage', 'refused-member', 'scaling'] as const;
+export const SCENES = ['rolling-restart', 'lost-zone', 'service-outage', 'scaling'] as const;
 export type SceneName = (typeof SCENES)[number];
 
 export interface SceneOptions {
@@ -33,7 +33,6 @@ export const TYPES: Readonly<Record<SceneName, readonly ChaosType[]>> = {
   'lost-zone': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
   // The other types need a quote or payment, which would expire during an hour's outage.
   'service-outage': ['transfer-in', 'create-quote'],
-  'refused-member': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
   scaling: ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
 };
 
@@ -46,8 +45,6 @@ export function durationMsOf({ changes, members, outageMinutes, scene }: SceneOp
       return QUIET_MS + ZONE_AWAY_MS + 60_000 + AFTERWARDS_MS;
     case 'service-outage':
       return QUIET_MS + outageMinutes * MINUTE_MS + 2 * MINUTE_MS;
-    case 'refused-member':
-      return QUIET_MS + 14 * MINUTE_MS + AFTERWARDS_MS;
     case 'scaling':
       // A change takes some seven seconds, and another second for each process that is waited for.
       return QUIET_MS + changes * 8_000 + AFTERWARDS_MS;

@@ -17,7 +17,6 @@ import { Draws } from './draws.ts';
 import { brokerTopic } from './history.ts';
 import { judgeHistory, readHistory } from './history-judgement.ts';
 import { answerTimes, mostPerSecond, nextResults, type Moment } from './scene-figures.ts';
-import { cutOffMembers, refusedMember } from './refused-member.ts';
 import { BUSY_LATE_MARKER_SHARE, busyCall, busyMachine, scale } from './scaling.ts';
 import { SceneLoad } from './scene-load.ts';
 import {
@@ -37,7 +36,7 @@ import { installKafka } from './simulated-kafkajs.ts';
 import { SimulatedNetwork } from './simulated-network.ts';
 import { simulatedConfig } from './simulated-process.ts';
 import { simulatedRegistry } from './simulated-registry.ts';
-import { SimulatedService, type Caller, type CallTrouble } from './simulated-service.ts';
+import { SimulatedService, type CallTrouble } from './simulated-service.ts';
 import { VirtualTime } from './virtual-time.ts';
 import { ZonedBroker } from './zoned-broker.ts';
 
@@ -77,11 +76,8 @@ class SceneWorld {
   readonly #load: SceneLoad;
   readonly #lanesLost: Record<string, number> = {};
   readonly #moments: Moment[] = [];
-  readonly #wrong: string[] = [];
   readonly #heldForMsMax: number;
   #isServiceDown = false;
-  #refusedSlots: readonly number[] = [];
-  #cutOffSlots: readonly number[] = [];
   #waitingMost = 0;
 
   constructor(options: SceneOptions) {
@@ -118,7 +114,7 @@ class SceneWorld {
       draws: this.#draws('service'),
       disturber: this.#fleet,
       honourKeys: HONOURED,
-      troubleOf: (draws, isPage, caller) => this.#troubleOf(draws, isPage, caller),
+      troubleOf: (draws, isPage) => this.#troubleOf(draws, isPage),
       pageDelayMs: () => 0,
       isLeftOut: () => false,
       dialShare: scenario.dialShare,
@@ -130,9 +126,7 @@ class SceneWorld {
   install(): () => void {
     const restoreTime = this.#time.install(this.#draws('ids'));
     const isScaling = this.#options.scene === 'scaling';
-    const disturber = isScaling
-      ? busyMachine(this.#draws('machine'), this.#fleet)
-      : cutOffMembers(this.#fleet, () => this.#cutOffSlots);
+    const disturber = isScaling ? busyMachine(this.#draws('machine'), this.#fleet) : this.#fleet;
     const network = new SimulatedNetwork(this.#time, this.#draws('network'), disturber, 0);
     const restoreKafka = installKafka(this.#broker, network);
     return () => {
@@ -190,7 +184,7 @@ class SceneWorld {
     const sentMs = this.#service.sendings.map(({ atMs }) => atMs);
     return {
       scene,
-      wrong: [...new Set([...this.#wrong, ...wrong, ...this.#lossesInPeace()])],
+      wrong: [...new Set([...wrong, ...this.#lossesInPeace()])],
       commands: commands.length,
       outcomes,
       answeredBeforeMs: answerTimes(commands, openMs, sceneMs),
@@ -216,8 +210,6 @@ class SceneWorld {
         return this.#lostZone();
       case 'service-outage':
         return this.#serviceOutage();
-      case 'refused-member':
-        return this.#refusedMember();
       case 'scaling':
         return this.#scale();
     }
@@ -259,27 +251,9 @@ class SceneWorld {
     });
   }
 
-  async #refusedMember(): Promise<void> {
-    this.#moments.push({ atMs: this.#time.nowMs, lanes: this.#fleet.openLanesOf(0) });
-    const wrong = await refusedMember({
-      members: this.#options.members,
-      refuse: (slots) => (this.#refusedSlots = slots),
-      cutOff: (slots) => (this.#cutOffSlots = slots),
-      openLanesOf: (slot) => this.#fleet.openLanesOf(slot),
-      areAllOpen: () => this.#openLanes().length === this.#options.lanes,
-      owners: () => this.#owners(),
-      lose: (slot) => this.#fleet.lose([slot]),
-      regain: () => this.#fleet.regain(this.#service),
-      until: (isSo, timeoutMs) => this.#until(isSo, timeoutMs),
-    });
-    this.#wrong.push(...wrong);
-  }
-
-  #troubleOf(draws: Draws, isPage: boolean, caller: Caller): CallTrouble {
+  #troubleOf(draws: Draws, isPage: boolean): CallTrouble {
     if (this.#isServiceDown) return { kind: 'never-sent' };
-    if (this.#options.scene === 'scaling' && !isPage) return busyCall(draws);
-    const isRefused = this.#refusedSlots.includes(this.#fleet.slotOf(caller));
-    return isRefused ? { kind: 'status', httpStatus: 401, takesEffect: false } : { kind: 'slow', thereMs: CALL_MS };
+    return this.#options.scene === 'scaling' && !isPage ? busyCall(draws) : { kind: 'slow', thereMs: CALL_MS };
   }
 
   /** Where all live on, lanes are released, and none is lost. */

@@ -22,7 +22,7 @@ const USAGE = `Usage: npm run simulate -- [options]
   --mutation NAME            with that protection taken out; of the mutations, that one alone
   --without A,B  --only A,B  these disturbances never, or these and no others in every history
   --scene rolling-restart    a large deployment instead: a hundred lanes, twenty members; also lost-zone, service-outage,
-                             refused-member, scaling; --lanes, --members, --rate, --outage-minutes, --changes
+                             scaling; --lanes, --members, --rate, --outage-minutes, --changes
   --json                     the report as JSON
   --help                     this text
 `;

@@ -159,11 +159,6 @@ export class SimulatedFleet implements Disturber {
     return process === null || process === undefined || process.isTakingLanes() ? [] : process.openLanes();
   }
 
-  /** -1: the owner is not a current process. */
-  slotOf(owner: Owner): number {
-    return this.#processes.findIndex((process) => process === owner);
-  }
-
   troubleAt(owner: Owner, point: string): Trouble {
     const { draws, log, scenario } = this.#options;
     if (!this.#isTroubled) return { kind: 'none' };

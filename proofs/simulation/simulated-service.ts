@@ -45,7 +45,7 @@ export interface ServiceOptions {
   readonly draws: Draws;
   readonly disturber: Disturber;
   readonly honourKeys: readonly CommandType[];
-  readonly troubleOf: (draws: Draws, isPage: boolean, caller: Caller) => CallTrouble;
+  readonly troubleOf: (draws: Draws, isPage: boolean) => CallTrouble;
   readonly pageDelayMs: (draws: Draws) => number;
   /** Whether a list of transactions omits this one. */
   readonly isLeftOut: (draws: Draws) => boolean;
@@ -102,7 +102,7 @@ export class SimulatedService {
         resolve(answer);
       });
       const dialMs = draws.between(0, draws.chance(dialShare) ? DIAL_MS_MAX : 1);
-      const trouble = troubleOf(draws, isPage, owner);
+      const trouble = troubleOf(draws, isPage);
       const isPageOfProxy = trouble.kind === 'status' && PROXYS.includes(trouble.httpStatus);
       if (disturber.troubleAt(owner, 'dial').kind === 'freeze') disturber.freeze(owner, 'before a call is sent');
       owner.dialling += 1;
