@@ -12,7 +12,7 @@ import type { Draws } from './draws.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** Each zone has a coordinator. */
-export const ZONES = NODES;
+const ZONES = NODES;
 
 export class ZonedBroker extends SimulatedBroker {
   readonly #time: VirtualTime;
