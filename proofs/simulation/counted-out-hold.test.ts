@@ -6,8 +6,7 @@
 import { expect, test } from 'vitest';
 import { decodeHolds, type HoldOrder } from '../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../src/ledger/ledger-records.ts';
-import { laneOf } from 'payment-processor-contract/keys';
-import { transferInOf } from '../../test/support/commands.ts';
+import { keysOfLane, transferInOf } from '../../test/support/commands.ts';
 import { eventually } from '../../test/support/watch.ts';
 import type { Disturber, Trouble } from './simulated-network.ts';
 import { VirtualStack } from './virtual-stack.ts';
@@ -56,10 +55,8 @@ test('a former owner whose heartbeat is fresh begins no call once its lanes say 
       const [next] = members();
       const former = await stack.startProcessor(overrides);
       const [lane] = former.openedLanes();
-      const keys = Array.from({ length: 20 }, (_, number) => `key-${number}`).filter(
-        (key) => laneOf(key, LANES) === lane,
-      );
-      for (const key of keys) await stack.publisher.publish('transfer-in', key, transferInOf(key));
+      for (const key of keysOfLane('key', lane ?? 0, 10, LANES))
+        await stack.publisher.publish('transfer-in', key, transferInOf(key));
       await eventually(
         async () => calls(),
         (count) => count === 1,

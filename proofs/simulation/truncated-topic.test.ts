@@ -3,7 +3,7 @@
  * the processor checks: the newly published messages must not count as redeliveries.
  */
 import { expect, test } from 'vitest';
-import { transferInOf } from '../../test/support/commands.ts';
+import { publishTransfers } from '../../test/support/commands.ts';
 import { eventually } from '../../test/support/watch.ts';
 import type { VirtualProcessor } from './virtual-processor.ts';
 import { VirtualStack } from './virtual-stack.ts';
@@ -17,15 +17,9 @@ const LOST = 5;
 const inStack = (body: (stack: VirtualStack) => Promise<void>): Promise<void> =>
   VirtualStack.run({ name: 'cut', lanes: 1 }, body);
 
-async function published(stack: VirtualStack, name: string, count: number): Promise<string[]> {
-  const keys = Array.from({ length: count }, (_, index) => `${name}-${index}`);
-  for (const key of keys) await stack.publisher.publish('transfer-in', key, transferInOf(key));
-  return keys;
-}
-
 async function answered(stack: VirtualStack): Promise<VirtualProcessor> {
   const processor = await stack.startProcessor();
-  await stack.journal.resultsOfAll(await published(stack, 'before', COMMANDS));
+  await stack.journal.resultsOfAll(await publishTransfers(stack, 'before', COMMANDS));
   return processor;
 }
 
@@ -50,7 +44,7 @@ test('between two runs: the lane stops, says so, and stays stopped', () =>
   inStack(async (stack) => {
     await (await answered(stack)).stop();
     moveLeader(stack, LOST);
-    await published(stack, 'after', COMMANDS);
+    await publishTransfers(stack, 'after', COMMANDS);
     const told =
       /read up to offset 20, but the topic has records of leader epoch \d+ only up to offset 15, and then records of another epoch: it was truncated/;
     const processor = await stack.spawnProcessor();
@@ -63,7 +57,7 @@ test('under an open lane: it stops', () =>
   inStack(async (stack) => {
     const processor = await answered(stack);
     moveLeader(stack, LOST);
-    await published(stack, 'after', COMMANDS);
+    await publishTransfers(stack, 'after', COMMANDS);
     expect(await stopReason(processor)).toContain('it was truncated');
   }));
 
@@ -71,10 +65,10 @@ test('the process is lost before it looks, with a sound change of leaders in bet
   inStack(async (stack) => {
     const processor = await answered(stack);
     moveLeader(stack, 0);
-    await stack.journal.resultsOfAll(await published(stack, 'of-the-second', COMMANDS));
+    await stack.journal.resultsOfAll(await publishTransfers(stack, 'of-the-second', COMMANDS));
     moveLeader(stack, LOST);
-    await published(stack, 'of-the-third', LOST);
-    await stack.journal.resultsOfAll(await published(stack, 'beyond', COMMANDS));
+    await publishTransfers(stack, 'of-the-third', LOST);
+    await stack.journal.resultsOfAll(await publishTransfers(stack, 'beyond', COMMANDS));
     await processor.kill9();
     expect(await stopReason(await stack.spawnProcessor())).toMatch(/only up to offset 35/);
   }));
@@ -85,11 +79,11 @@ test('leaders that have everything stop nothing, whether or not anything is publ
     for (const name of ['second', 'third']) {
       moveLeader(stack, 0);
       moveLeader(stack, 0);
-      await stack.journal.resultsOfAll(await published(stack, name, COMMANDS));
+      await stack.journal.resultsOfAll(await publishTransfers(stack, name, COMMANDS));
       await new Promise((resolve) => setTimeout(resolve, STOPPED_MS_MAX));
       moveLeader(stack, 0);
       await processor.stop();
       processor = await stack.startProcessor();
     }
-    await stack.journal.resultsOfAll(await published(stack, 'last', COMMANDS));
+    await stack.journal.resultsOfAll(await publishTransfers(stack, 'last', COMMANDS));
   }));

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { decodeHolds, type HoldOrder } from '../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../src/ledger/ledger-records.ts';
-import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { createQuoteOf, executionOf, publishTransfers, rejectionOf } from '../support/commands.ts';
 import { LANES } from '../support/stack-options.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests } from '../support/with-stack.ts';
@@ -43,13 +43,7 @@ async function release(): Promise<void> {
   await order({ action: 'RELEASE' });
 }
 
-function keysOf(prefix: string, count = 12): string[] {
-  return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
-}
-
-async function publishTransfers(keys: readonly string[]): Promise<void> {
-  for (const key of keys) await stack().publisher.publish('transfer-in', key, transferInOf(key));
-}
+const publish = (name: string, count = 1): Promise<string[]> => publishTransfers(stack(), name, count);
 
 async function expectAccepted(keys: readonly string[]): Promise<void> {
   const results = await stack().journal.resultsOfAll(keys);
@@ -68,36 +62,35 @@ test('a hold of all types keeps commands of each in Kafka; a release lets them g
   await stack().startProcessor();
   await hold();
   const before = await stack().service.callsMade();
-  await publishTransfers(['transfer']);
+  const transfers = await publish('transfer');
   await publisher.publish('create-quote', 'quote', createQuoteOf('quote'));
   await publisher.publish('execute-quote', 'execute', execution);
   await publisher.publish('reject-transaction', 'reject', rejection);
   await expectNoCalls(before);
   expect(stack().journal.results()).toEqual([]);
   await release();
-  await expectAccepted(['transfer', 'quote', 'execute', 'reject']);
+  await expectAccepted([...transfers, 'quote', 'execute', 'reject']);
 });
 
 test('calls that were about to begin do not, what is in doubt is not called again, and answers are committed', async () => {
   const { journal, service } = stack();
-  await service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'doubtful' });
+  await service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'doubtful-0' });
   await stack().startProcessor({ API_MAX_CONCURRENCY: '1' });
-  await publishTransfers(['doubtful']);
+  await publish('doubtful');
   await eventually(
     () => stack().service.callsMade(),
     (count) => count > 0,
     'the first call',
   );
-  const keys = keysOf('busy', 30);
-  await publishTransfers(keys);
+  const keys = await publish('busy', 30);
   await hold();
   const before = await stack().service.callsMade();
   await expectNoCalls(before);
-  expect(journal.results('doubtful')).toEqual([]);
+  expect(journal.results('doubtful-0')).toEqual([]);
   expect(journal.results().length).toBeLessThan(keys.length);
   await service.clearFaults();
   await release();
-  await expectAccepted(['doubtful', ...keys]);
+  await expectAccepted(['doubtful-0', ...keys]);
 });
 
 test('a hold of one type leaves the others alone, and one of executions keeps quotes from being made that lead to one', async () => {
@@ -105,9 +98,9 @@ test('a hold of one type leaves the others alone, and one of executions keeps qu
   await stack().startProcessor();
   await hold({ commandTypes: ['execute-quote'] });
   const immediate = { ...createQuoteOf('immediate'), immediatelyExecute: true };
-  await publishTransfers(['transfer']);
+  const transfers = await publish('transfer');
   await publisher.publish('create-quote', 'plain', createQuoteOf('plain'));
-  await expectAccepted(['transfer', 'plain']);
+  await expectAccepted([...transfers, 'plain']);
   const before = await stack().service.callsMade();
   await publisher.publish('create-quote', 'immediate', immediate);
   await expectNoCalls(before);
@@ -119,30 +112,29 @@ test('a hold ends by itself at its instant', async () => {
   await stack().startProcessor();
   await hold({ until: new Date(Date.now() + 2 * LONG_MS).toISOString() });
   const before = await stack().service.callsMade();
-  await publishTransfers(['later']);
+  const keys = await publish('later');
   await expectNoCalls(before);
-  await expectAccepted(['later']);
+  await expectAccepted(keys);
 });
 
 test('commands that wait under a hold grow too old as any do', async () => {
   await stack().startProcessor({ COMMAND_MAX_AGE: 'transfer-in=3s' });
   await hold();
-  await publishTransfers(['old']);
-  const result = await stack().journal.result('old');
+  await publish('old');
+  const result = await stack().journal.result('old-0');
   expect(result.value).toMatchObject({ outcome: 'EXPIRED', attempts: 0 });
 });
 
 test('what is no order becomes a dead letter and holds nothing; the next order counts', async () => {
   await stack().startProcessor();
   await stack().publishHold({ action: 'HOLD', commandTypes: 'all' } as unknown as HoldOrder);
-  await publishTransfers(['free']);
-  await expectAccepted(['free']);
+  await expectAccepted(await publish('free'));
   const isIt = ({ headers }: { headers: Record<string, string> }): boolean =>
     headers['dlq-topic'] === stack().topics.operatorHolds && headers['dlq-reason'] === 'UNREADABLE';
   await stack().journal.until(() => stack().journal.deadLetters().filter(isIt).length === LANES, 'the dead letters');
   await hold();
   const before = await stack().service.callsMade();
-  await publishTransfers(['held']);
+  await publish('held');
   await expectNoCalls(before);
 });
 
@@ -151,36 +143,36 @@ test('it outlives restarts of every member', async () => {
   await hold();
   const before = await stack().service.callsMade();
   await stack().endProcessors();
-  await publishTransfers(keysOf('restarted'));
+  const keys = await publish('restarted', 12);
   await stack().startProcessor();
   await expectNoCalls(before);
   await release();
-  await expectAccepted(keysOf('restarted'));
+  await expectAccepted(keys);
 });
 
 test('one that was written while nobody owned a lane is read before the first call', async () => {
-  await publishTransfers(keysOf('first'));
+  const keys = await publish('first', 12);
   await order();
   await stack().startProcessor();
   await expectNoCalls(0);
   await release();
-  await expectAccepted(keysOf('first'));
+  await expectAccepted(keys);
 });
 
 test('a member that was frozen, and one that joins, call nothing once every lane says that it holds', async () => {
   const frozen = await stack().startProcessor();
   const other = await stack().startProcessor();
-  await publishTransfers(keysOf('early'));
+  const early = await publish('early', 12);
   frozen.freeze();
-  await publishTransfers(keysOf('frozen'));
+  const late = await publish('frozen', 12);
   await hold();
   const before = await stack().service.callsMade();
-  await publishTransfers(keysOf('held'));
+  const held = await publish('held', 12);
   frozen.thaw();
   await stack().startProcessor();
   await expectNoCalls(before);
   await other.stop();
   await expectNoCalls(before);
   await release();
-  await expectAccepted([...keysOf('early'), ...keysOf('frozen'), ...keysOf('held')]);
+  await expectAccepted([...early, ...late, ...held]);
 });

@@ -7,7 +7,7 @@ import { decodePosition, encodePosition, POSITION_KEY, type PositionRecord } fro
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { laneOf } from 'payment-processor-contract/keys';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
-import { transferInOf } from '../support/commands.ts';
+import { publishTransfers, transferInOf } from '../support/commands.ts';
 import { writtenToTakeBack } from '../support/taken-back.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests, type TestProcessor, type TestStack } from '../support/with-stack.ts';
@@ -16,12 +16,6 @@ import { stackTests, type TestProcessor, type TestStack } from '../support/with-
 const STOPPED_MS_MAX = 60_000;
 
 const { stack: open, test } = stackTests({ name: 'jump', lanes: 2 });
-
-async function publish(stack: TestStack, prefix: string, count: number): Promise<string[]> {
-  const keys = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
-  await Promise.all(keys.map((key) => stack.publisher.publish('transfer-in', key, transferInOf(key))));
-  return keys;
-}
 
 async function stoppedLanes(processor: TestProcessor, count = 2): Promise<string[]> {
   await processor.logged('lanes-assigned');
@@ -45,7 +39,7 @@ async function positionsOf(stack: TestStack): Promise<Map<number, PositionRecord
 
 async function answeredBefore(stack: TestStack): Promise<void> {
   const processor = await stack.startProcessor();
-  await stack.journal.resultsOfAll(await publish(stack, 'before', 20));
+  await stack.journal.resultsOfAll(await publishTransfers(stack, 'before', 20));
   await processor.stop();
 }
 
@@ -53,7 +47,7 @@ test('a command topic that was made again between two runs stops its lanes, and 
   const stack = open();
   await answeredBefore(stack);
   await stack.makeTopicAgain(stack.topics.commands['transfer-in']);
-  await publish(stack, 'after', 4);
+  await publishTransfers(stack, 'after', 4);
   const processor = await stack.spawnProcessor();
   for (const reason of await stoppedLanes(processor)) {
     expect(reason).toContain(stack.topics.commands['transfer-in']);
@@ -117,7 +111,7 @@ test('a command topic that ends before what the lane has read stops it', async (
 test('what a publisher took back stops no lane, though retention deletes it behind idle lanes', async () => {
   const stack = open();
   const processor = await stack.startProcessor();
-  await stack.journal.resultsOfAll(await publish(stack, 'before', 20));
+  await stack.journal.resultsOfAll(await publishTransfers(stack, 'before', 20));
   const topic = stack.topics.commands['reject-transaction'];
   const takeBack = await writtenToTakeBack(
     stack.kafka,
@@ -140,7 +134,7 @@ test('what a publisher took back stops no lane, though retention deletes it behi
   });
   const next = await stack.startProcessor();
   expect(next.openedLanes()).toEqual([0, 1]);
-  await stack.journal.resultsOfAll(await publish(stack, 'after', 4));
+  await stack.journal.resultsOfAll(await publishTransfers(stack, 'after', 4));
 });
 
 test('positions that are bound to no topic, for brokers did not know its id, are gone on from and bound', async () => {
@@ -177,10 +171,10 @@ test('a ledger that was made again between two runs stops the lanes that have re
 test('a ledger that is made again under a running process ends it, and the next one stops its lanes', async () => {
   const stack = open();
   const processor = await stack.startProcessor();
-  await stack.journal.resultsOfAll(await publish(stack, 'before', 20));
+  await stack.journal.resultsOfAll(await publishTransfers(stack, 'before', 20));
   await stack.makeTopicAgain(stack.topics.ledger);
   // Committed by owners that do not know yet what happened.
-  await publish(stack, 'meanwhile', 8);
+  await publishTransfers(stack, 'meanwhile', 8);
   expect(await processor.ended).toMatchObject({ code: 1 });
   const next = await stack.spawnProcessor();
   for (const reason of await stoppedLanes(next))

@@ -4,23 +4,17 @@
  * (i1-forced-jumps-simulated.test.ts).
  */
 import { expect, test } from 'vitest';
-import { transferInOf } from '../support/commands.ts';
+import { publishTransfers } from '../support/commands.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
 
 const stack = useStack({ name: 'jump', lanes: 2 });
 
-async function publish(prefix: string, count: number): Promise<string[]> {
-  const keys = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
-  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
-  return keys;
-}
-
 test('a command topic that is made again stops its lanes, and is not asked for what it lacks again and again', async () => {
   const processor = await stack().startProcessor();
-  await stack().journal.resultsOfAll(await publish('before', 20));
+  await stack().journal.resultsOfAll(await publishTransfers(stack(), 'before', 20));
   await stack().makeTopicAgain(stack().topics.commands['transfer-in']);
-  await publish('after', 4);
+  await publishTransfers(stack(), 'after', 4);
   const { reasons } = await eventually(
     () => processor.readiness(),
     (told) => told.reasons.filter((reason) => reason.includes('is stopped')).length === 2,

@@ -1,6 +1,6 @@
 /** Invariant I2 in virtual time: copies, a process that wakes up replaced, and groups that take lanes from each other. */
 import { expect } from 'vitest';
-import { accountOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
+import { accountOf, publishTransfers, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
 import type { LogLine } from '../support/processor.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests } from '../support/with-stack.ts';
@@ -30,8 +30,7 @@ test('a process that was frozen, and replaced, wakes up without calling anything
   // Slow calls and one slot: most intents of the frozen process have not been called.
   await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 400, count: 4 });
   const frozen = await stack().startProcessor({ API_MAX_CONCURRENCY: '1' });
-  const keys = Array.from({ length: 10 }, (_, index) => `frozen-${index}`);
-  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+  const keys = await publishTransfers(stack(), 'frozen', 10);
   const tallies = async () => {
     const { operations } = await stack().service.effects();
     return keys.map((key) => operations['transfer-in'][key] ?? { calls: 0, effects: 0 });
@@ -58,12 +57,11 @@ test('a process that was frozen, and replaced, wakes up without calling anything
 
 test('of two groups on one prefix, which take lanes from each other, one alone calls for a command', async () => {
   await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 100 });
-  const keys = Array.from({ length: 60 }, (_, index) => `groups-${index}`);
   const { KAFKA_GROUP_ID: group = '', STATE_DIR: stateDir = '' } = stack().environment;
   // No key is honoured, so that nothing may ever be called again.
   const unkeyed = { API_IDEMPOTENT_OPERATIONS: '', API_MAX_CONCURRENCY: '2' };
   const first = await stack().startProcessor(unkeyed);
-  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+  const keys = await publishTransfers(stack(), 'groups', 60);
   const second = await stack().spawnProcessor({
     ...unkeyed,
     KAFKA_GROUP_ID: `${group}-other`,

@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import { laneOf } from 'payment-processor-contract/keys';
-import { createQuoteOf, transferInOf } from '../support/commands.ts';
+import { createQuoteOf, keysOfLane, transferInOf } from '../support/commands.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 import { changeTopics } from '../support/topic-settings.ts';
@@ -19,10 +19,7 @@ afterEach(() => stack().endProcessors());
 
 /** A key of the same lane as another. */
 function besideOf(key: string, name: string): string {
-  for (let index = 0; ; index += 1) {
-    const candidate = `${name}-${index}`;
-    if (laneOf(candidate, LANES) === laneOf(key, LANES)) return candidate;
-  }
+  return keysOfLane(name, laneOf(key, LANES), 1)[0] ?? '';
 }
 
 async function expectSetAside(key: string, value: Buffer | null): Promise<void> {

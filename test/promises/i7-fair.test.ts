@@ -1,10 +1,8 @@
 /** Invariant I7: no class of work waits for another's backlog. */
 import { expect } from 'vitest';
 import type { CommandType } from 'payment-processor-contract/commands';
-import { laneOf } from 'payment-processor-contract/keys';
-import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { createQuoteOf, executionOf, keysOfLane, rejectionOf, transferInOf } from '../support/commands.ts';
 import type { EffectsReport } from '../support/sandbox-control.ts';
-import { LANES } from '../support/stack-options.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests } from '../support/with-stack.ts';
 
@@ -61,10 +59,7 @@ test.each([
 
 test('commands that always fail do not keep the single calls of an open breaker for themselves', async () => {
   // All in one lane, for each lane takes its own turn.
-  const inOneLane = Array.from({ length: 100 }, (_, index) => `fair-single-${index}`).filter(
-    (key) => laneOf(key, LANES) === 0,
-  );
-  const [good = '', ...failing] = inOneLane.slice(0, 9);
+  const [good = '', ...failing] = keysOfLane('fair-single', 0, 9);
   await stack().service.addFaults(
     ...failing.map((key) => ({ kind: 'status', operation: 'transfer-in', key, httpStatus: 500 })),
   );

@@ -3,6 +3,7 @@ import type { CommandInput } from 'payment-processor-client';
 import { laneOf } from 'payment-processor-contract/keys';
 import { LANES } from './stack-options.ts';
 import type { Stack } from './stack.ts';
+import type { TestStack } from './with-stack.ts';
 
 /** Starting balance of the sandbox's internal accounts; smallest unit. */
 export const STARTING_BALANCE = 9_000_000_000_000_000_000n;
@@ -37,6 +38,17 @@ export function keysOfLane(name: string, lane: number, count: number, laneCount 
     const key = `${name}-${index}`;
     if (laneOf(key, laneCount) === lane) keys.push(key);
   }
+  return keys;
+}
+
+/** Publishes transfers in. @returns their keys */
+export async function publishTransfers(
+  { publisher }: { publisher: Pick<TestStack['publisher'], 'publish'> },
+  name: string,
+  count: number,
+): Promise<string[]> {
+  const keys = Array.from({ length: count }, (_, index) => `${name}-${index}`);
+  await Promise.all(keys.map((key) => publisher.publish('transfer-in', key, transferInOf(key))));
   return keys;
 }
 

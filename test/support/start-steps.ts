@@ -1,7 +1,6 @@
 /** Six processors, each held at a different step of its start by a gate to Kafka that shuts there. */
 import { afterEach, expect, inject } from 'vitest';
-import { laneOf } from 'payment-processor-contract/keys';
-import { transferInOf } from './commands.ts';
+import { keysOfLane, transferInOf } from './commands.ts';
 import { KafkaGate, KAFKA_API, type GateRequest } from './kafka-gate.ts';
 import type { RunningProcessor } from './processor.ts';
 import type { Stack } from './stack.ts';
@@ -108,9 +107,7 @@ export function useStarts(stack: () => Stack): Starts {
       );
       expect(ready).toBe(true);
     }
-    const lanes = STEPS.length;
-    const candidates = Array.from({ length: 20 * lanes }, (_, index) => `${name}-${index}`);
-    const keys = STEPS.map((_, lane) => candidates.find((key) => laneOf(key, lanes) === lane) ?? '');
+    const keys = STEPS.flatMap((_, lane) => keysOfLane(name, lane, 1, STEPS.length));
     for (const key of keys) await stack().publisher.publish('transfer-in', key, transferInOf(key));
     const results = await stack().journal.resultsOfAll(keys);
     expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
