@@ -3,28 +3,15 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
 import { Lane } from '../../src/lanes/lane.ts';
 import { CLAIM_PREFIX, encodeClaim } from '../../src/ledger/ledger-records.ts';
-import type { LaneParts } from '../../src/lanes/parts.ts';
-import type { TopicStart } from '../../src/consumers/topic-offsets.ts';
-import { topicNames } from 'payment-processor-contract/topics';
+import { partsWith, silence } from '../../test/lanes/lane-in-memory.ts';
 import { MemoryIndex } from './memory-index.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-const silence = (): void => undefined;
-const BOUNDS = { lowOffset: 0n, highOffset: 5n, topicId: null };
-
 function laneWith(changes: object): Lane {
-  const parts = {
-    lane: 0,
-    laneCount: 1,
-    processId: 'process',
-    topics: topicNames('test'),
-    commandTypes: ['transfer-in'],
-    groupId: 'group',
-    policy: { apiTimeoutMs: 1_000 },
-    sessionTimeoutMs: 0,
+  const parts = partsWith([], ['transfer-in'], {
+    ...{ groupId: 'group', policy: { apiTimeoutMs: 1_000 }, sessionTimeoutMs: 0, index: new MemoryIndex(1) },
     retention: { doneMs: 1e9, transactionMs: 1e9 },
-    index: new MemoryIndex(1),
     reader: { seen: async () => [], fetchAgain: silence, ownCommitted: silence },
     calls: { onCapacity: silence, drain: silence, release: silence },
     clock: systemClock,
@@ -34,17 +21,20 @@ function laneWith(changes: object): Lane {
     committer: committerWith({}),
     isMember: async () => false,
     member: { seek: silence, resume: silence, isConfirmedSinceMs: () => true },
-    offsets: {
-      startOf: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: null }),
-      highWatermarks: async () => new Map([[0, 0n]]),
-    },
+    offsets: offsetsFrom(() => null),
     ledgerTopicId: () => null,
-    isConfirmed: () => true,
-    onMoved: silence,
     onStageChange: silence,
     ...changes,
+  });
+  return new Lane(parts);
+}
+
+/** @param committedOffset the progress of the group */
+function offsetsFrom(committedOffset: () => bigint | null): object {
+  return {
+    startOf: async () => ({ lowOffset: 0n, highOffset: 5n, topicId: null, committedOffset: committedOffset() }),
+    highWatermarks: async () => new Map([[0, 0n]]),
   };
-  return new Lane(parts as unknown as LaneParts);
 }
 
 function committerWith(changes: object): object {
@@ -75,10 +65,7 @@ async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | 
         return { commit, written: new Map() };
       },
     }),
-    offsets: {
-      startOf: async (): Promise<TopicStart> => ({ ...BOUNDS, committedOffset: committedOffset(isTaken) }),
-      highWatermarks: async () => new Map([[0, 0n]]),
-    },
+    offsets: offsetsFrom(() => committedOffset(isTaken)),
     onStageChange: () => {
       if (lane.stage() !== 'acquiring') resolve(undefined);
     },

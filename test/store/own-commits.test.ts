@@ -126,14 +126,8 @@ function writer(): Owner {
 }
 
 async function commit(own: Owner, ...keys: readonly string[]): Promise<OwnCommit> {
-  const records = keys.map((key) => ({
-    topic,
-    partition: LANE,
-    key,
-    value: Buffer.from(`value of ${key}`),
-    headers: {},
-  }));
-  const committed = await own.commit(records);
+  const place = { topic, partition: LANE, headers: {} };
+  const committed = await own.commit(keys.map((key) => ({ ...place, key, value: Buffer.from(`value of ${key}`) })));
   if (committed === null) throw new Error('the broker does not say where it wrote');
   return committed;
 }
@@ -154,6 +148,12 @@ async function allOfKafka(count: number): Promise<unknown[][]> {
   return read.map(placeOf);
 }
 
+/** As they lie in Kafka. */
+async function expectApplied(...wanted: readonly string[]): Promise<void> {
+  await vi.waitFor(() => expect(keys()).toEqual(wanted), LATER);
+  expect(applied.map(placeOf)).toEqual(await allOfKafka(wanted.length));
+}
+
 /** A lane that has been taken: what it wrote first has been read. */
 async function openLane(): Promise<Owner> {
   const own = writer();
@@ -167,9 +167,7 @@ test('what follows directly is applied as it lies in Kafka, and is not fetched',
   const before = vi.spyOn(TopicTail.prototype, 'pause');
   for (const key of ['c:a', 'c:b', 'c:c']) reader.ownCommitted(LANE, await commit(own, key, `${key}-too`));
   expect(before).toHaveBeenCalledTimes(1);
-  const wanted = ['c:first', 'c:a', 'c:a-too', 'c:b', 'c:b-too', 'c:c', 'c:c-too'];
-  await vi.waitFor(() => expect(keys()).toEqual(wanted), LATER);
-  expect(applied.map(placeOf)).toEqual(await allOfKafka(wanted.length));
+  await expectApplied('c:first', 'c:a', 'c:a-too', 'c:b', 'c:b-too', 'c:c', 'c:c-too');
   before.mockRestore();
 });
 
@@ -177,9 +175,7 @@ test('once it is silent, what others write is read again, each record once', asy
   const own = await openLane();
   reader.ownCommitted(LANE, await commit(own, 'c:a'));
   await commit(writer(), 'c:other');
-  const wanted = ['c:first', 'c:a', 'c:other'];
-  await vi.waitFor(() => expect(keys()).toEqual(wanted), LATER);
-  expect(applied.map(placeOf)).toEqual(await allOfKafka(wanted.length));
+  await expectApplied('c:first', 'c:a', 'c:other');
 });
 
 test('a commit behind something of others waits until that has been read from Kafka', async () => {
@@ -190,9 +186,7 @@ test('a commit behind something of others waits until that has been read from Ka
   expect(behind.isNext).toBe(false);
   reader.ownCommitted(LANE, behind);
   reader.ownCommitted(LANE, await commit(own, 'c:c'));
-  const wanted = ['c:first', 'c:a', 'c:other', 'c:b', 'c:c'];
-  await vi.waitFor(() => expect(keys()).toEqual(wanted), LATER);
-  expect(applied.map(placeOf)).toEqual(await allOfKafka(wanted.length));
+  await expectApplied('c:first', 'c:a', 'c:other', 'c:b', 'c:c');
 });
 
 test('a commit that was read from Kafka first is not applied again', async () => {
