@@ -91,57 +91,6 @@ test('where the look-up finds nothing, the outcome is UNKNOWN and says why', asy
   expect(service.requests.filter(({ method }) => method === 'POST')).toHaveLength(2);
 });
 
-/** A service that loses the first answer to an execution, and gives the further ones; its transaction has the status. */
-async function withAnswers(
-  name: string,
-  answers: { httpStatus: number; body: string }[],
-  status: string,
-  settings: Record<string, string> = {},
-) {
-  let calls = 0;
-  const transaction = { id: `Transaction:${name}`, type: 'OUTGOING', status, createdAt: new Date().toISOString() };
-  const service = await stack().hostileService(({ method }) => {
-    if (method === 'GET') return { httpStatus: 200, body: JSON.stringify({ data: [transaction], hasMore: false }) };
-    calls += 1;
-    return calls === 1 ? { httpStatus: 503, body: '' } : (answers[calls - 2] ?? { httpStatus: 500, body: '' });
-  });
-  await stack().startProcessor({ API_BASE_URL: service.baseUrl, ...settings });
-  const fields = { quoteId: `Quote:${name}`, transactionId: transaction.id };
-  await stack().publisher.publish('execute-quote', name, fields);
-  const { value } = await stack().journal.result(name);
-  return { value, calls };
-}
-
-test("a proxy's 404 to the repeated execution refuses nothing: it waits for the service's own word", async () => {
-  const page = { httpStatus: 404, body: '<html>no such route</html>' };
-  const quote = { httpStatus: 200, body: '{"id":"Quote:proxy","status":"PROCESSING"}' };
-  const { calls, value } = await withAnswers('proxy', [page, page, quote], 'PENDING');
-  expect(value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER', attempts: 4 });
-  expect(calls).toBe(4);
-});
-
-test('a 409 to the repeated execution is looked up, even where its key is honoured: the first call was taken', async () => {
-  const conflict = { httpStatus: 409, body: '{"code":"QUOTE_ALREADY_EXECUTED","message":"it was executed"}' };
-  const settings = { API_IDEMPOTENT_OPERATIONS: 'transfer-in,execute-quote' };
-  const { calls, value } = await withAnswers('conflict', [conflict], 'PROCESSING', settings);
-  expect(value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'LOOKUP', attempts: 2 });
-  expect(calls).toBe(2);
-});
-
-test("a look-up that finds another payment's transaction is no finding, however well that one went", async () => {
-  await stack().startProcessor();
-  const first = await executionOf(stack(), 'theirs');
-  const second = await executionOf(stack(), 'ours');
-  await stack().publisher.publish('execute-quote', 'theirs', first);
-  await stack().journal.result('theirs');
-  await stack().service.addFaults({ kind: 'drop-before', operation: 'execute-quote', key: 'ours', count: 1 });
-  await stack().publisher.publish('execute-quote', 'ours', { ...second, transactionId: first.transactionId ?? null });
-  const { value } = await stack().journal.result('ours');
-  expect(value).toMatchObject({ outcome: 'UNKNOWN', transaction: null });
-  expect(value.error?.message).toContain('differs in: quote');
-  expect((await stack().service.effects()).quotes[second.quoteId]?.executions ?? 0).toBe(0);
-});
-
 test('ACCEPTED says that the service took the command, not that the payment will come to be', async () => {
   await stack().startProcessor();
   const fields = { ...transferInOf('fails-later'), source: { accountId: 'ExternalAccount:fails-015' } };

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterEach, expect, inject, test } from 'vitest';
 import { judgeChaos } from '../../proofs/chaos/chaos-judgement.ts';
 import { runChaos } from '../../proofs/chaos/chaos-scenario.ts';
-import { transferInOf } from '../support/commands.ts';
+import { publishTransfers, transferInOf } from '../support/commands.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
 
@@ -53,8 +53,7 @@ test('a second process that joins amid a backlog shares the lanes; each command 
   // A machine that stands still for a while must neither end a call nor count a member out.
   const few = { API_MAX_CONCURRENCY: '1', API_TIMEOUT_MS: '15000', KAFKA_SESSION_TIMEOUT_MS: '10000' };
   const first = await stack().startProcessor(few);
-  const keys = Array.from({ length: 90 }, (_, index) => `shared-${index}`);
-  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+  const keys = await publishTransfers(stack(), 'shared', 90);
   const second = await stack().startProcessor(few);
   const results = await stack().journal.resultsOfAll(keys);
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));

@@ -42,11 +42,7 @@ test('a process whose clock is eight days fast makes no key forgotten: a copy ge
 
   await stack.startProcessor();
   await publish(stack, 'kept');
-  await stack.journal.until(
-    () => stack.journal.results('kept').length === 2,
-    () => 'the answer to the copy',
-  );
-  const copy = stack.journal.results('kept')[1];
+  const [, copy] = await stack.journal.resultsOf('kept', 2);
   expect(copy?.headers['replayed']).toBe('true');
   expect(copy?.value).toEqual(value);
 });
@@ -73,11 +69,8 @@ test('a copy that was published in time is answered as one, however long it coul
       await sleep(1_000);
     }
     await takeBack();
-    await stack.journal.until(
-      () => stack.journal.results('paid').length === 2,
-      () => 'the answer to the copy',
-    );
-    expect(stack.journal.results('paid')[1]?.headers['replayed']).toBe('true');
+    const [, copy] = await stack.journal.resultsOf('paid', 2);
+    expect(copy?.headers['replayed']).toBe('true');
     expect((await stack.service.effects()).operations['transfer-in']['paid']).toMatchObject({ calls: 1, effects: 1 });
     // In its own time it is forgotten.
     await eventually(
@@ -88,11 +81,7 @@ test('a copy that was published in time is answered as one, however long it coul
     // Then the key names a new command. Its result has the same ce_id; its unique id shows a longer memory that it is another.
     await sleep(1_000);
     await publish(stack, 'paid');
-    await stack.journal.until(
-      () => stack.journal.results('paid').length === 3,
-      () => 'the result of the later command',
-    );
-    const results = stack.journal.results('paid');
+    const results = await stack.journal.resultsOf('paid', 3);
     expect(new Set(results.map(({ id }) => id)).size).toBe(1);
     expect(new Set(results.map(({ headers }) => uniqueIdOf(headers))).size).toBe(2);
   });

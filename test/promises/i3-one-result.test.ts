@@ -60,19 +60,6 @@ describe('a copy', () => {
     expect(replay?.id).toBe(original.id);
     expect(replay?.headers).toMatchObject({ replayed: 'true', 'in-reply-to': 'formats-2' });
   });
-
-  test('gets the same event from the next process', async () => {
-    const { publisher, journal } = stack();
-    await publisher.publish('transfer-in', 'restart', transferInOf('restart'), { commandId: 'restart-1' });
-    const original = await journal.result('restart');
-    await stack().endProcessors();
-    await stack().startProcessor();
-    await publisher.publish('transfer-in', 'restart', transferInOf('restart'), { commandId: 'restart-2' });
-    const [, replay] = await journal.resultsOf('restart', 2);
-    expect(replay?.id).toBe(original.id);
-    expect(replay?.value).toEqual(original.value);
-    expect((await stack().service.effects()).operations['transfer-in']['restart']?.calls).toBe(1);
-  });
 });
 
 describe('a conflict', () => {

@@ -1,6 +1,6 @@
 /** Invariant I7 in virtual time: calls and unfinished entries have limits, and so have quotes that are made anew. */
 import { expect } from 'vitest';
-import { createQuoteOf, transferInOf } from '../support/commands.ts';
+import { createQuoteOf, publishTransfers } from '../support/commands.ts';
 import { LANES } from '../support/stack-options.ts';
 import { unfinishedByLane } from '../support/unfinished.ts';
 import { eventually } from '../support/watch.ts';
@@ -13,8 +13,7 @@ test('a lane with as many unfinished commands as it may have admits no more, unt
   // Told to wait: each stays unfinished without holding a call slot.
   await stack().service.addFaults({ kind: 'status', operation: 'transfer-in', httpStatus: 429, retryAfter: 1 });
   await stack().startProcessor({ MAX_UNFINISHED_PER_LANE: String(limit) });
-  const keys = Array.from({ length: 60 }, (_, index) => `full-${index}`);
-  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+  const keys = await publishTransfers(stack(), 'full', 60);
   await eventually(
     () => unfinishedByLane(stack()),
     (lanes) => lanes.every((count) => count === limit),
@@ -26,19 +25,6 @@ test('a lane with as many unfinished commands as it may have admits no more, unt
   await stack().service.clearFaults();
   const results = await stack().journal.resultsOfAll(keys);
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
-});
-
-test('no more calls are under way than there are slots', async () => {
-  const service = await stack().hostileService(async ({ method }) => {
-    if (method !== 'POST') return null;
-    await new Promise((resolve) => setTimeout(resolve, 60));
-    return { httpStatus: 201, body: '{"id":"Transaction:slow","status":"PENDING"}' };
-  });
-  await stack().startProcessor({ API_BASE_URL: service.baseUrl, API_MAX_CONCURRENCY: '3', API_TIMEOUT_MS: '20000' });
-  const keys = Array.from({ length: 40 }, (_, index) => `slots-${index}`);
-  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
-  await stack().journal.resultsOfAll(keys);
-  expect(service.mostAtOnce()).toBe(3);
 });
 
 test('quotes that have run out when they come are made anew a few times, and then the command ends and says why', async () => {

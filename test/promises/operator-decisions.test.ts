@@ -1,9 +1,8 @@
 /** An operator's decision on a result makes the next revision, once and for good; one that does not fit is refused and seen. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import type { OperatorDecision } from 'payment-processor-contract/types';
-import { createQuoteOf, executionOf, transferInOf } from '../support/commands.ts';
+import { transferInOf } from '../support/commands.ts';
 import type { ResultEvent } from '../support/journal.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests } from '../support/with-stack.ts';
@@ -46,13 +45,10 @@ async function expectRefused(key: string, decision: Partial<OperatorDecision>, w
   expect(stack().journal.results(key)).toHaveLength(before);
 }
 
-async function revision(key: string, number: number): Promise<ResultEvent> {
-  const find = (): ResultEvent | undefined =>
-    stack()
-      .journal.results(key)
-      .find((result) => result.value.revision === number);
-  await stack().journal.until(() => find() !== undefined, `revision ${number} of ${key}`);
-  return find()!;
+function revision(key: string, number: number): Promise<ResultEvent> {
+  const { journal } = stack();
+  const isIt = ({ value }: ResultEvent): boolean => value.revision === number;
+  return journal.found(() => journal.results(key).find(isIt), `revision ${number} of ${key}`);
 }
 
 async function notExecuted(key: string, expectedRevision: number): Promise<void> {
@@ -70,13 +66,10 @@ async function effectsOf(key: string): Promise<number> {
 /** The answer to a copy of the command: the event that counts now. */
 async function answerToCopy(key: string): Promise<ResultEvent> {
   const commandId = randomUUID();
-  await stack().publisher.publish('transfer-in', key, transferInOf(key), { commandId });
-  const find = (): ResultEvent | undefined =>
-    stack()
-      .journal.results(key)
-      .find((result) => result.headers['in-reply-to'] === commandId);
-  await stack().journal.until(() => find() !== undefined, `the answer to a copy of ${key}`);
-  return find()!;
+  const { journal, publisher } = stack();
+  await publisher.publish('transfer-in', key, transferInOf(key), { commandId });
+  const isIt = ({ headers }: ResultEvent): boolean => headers['in-reply-to'] === commandId;
+  return journal.found(() => journal.results(key).find(isIt), `the answer to a copy of ${key}`);
 }
 
 test('EXECUTED makes UNKNOWN ACCEPTED, with the transaction that was found and who decided; copies get it from then on', async () => {
@@ -105,9 +98,9 @@ test('EXECUTED makes UNKNOWN ACCEPTED, with the transaction that was found and w
   expect(await effectsOf('found')).toBe(1);
   // From then on the transaction's events name the command.
   await publisher.publish('reject-transaction', 'found-reject', { transactionId });
-  const rejected = () => journal.transactionEvents(transactionId).find(({ value }) => value.status === 'REJECTED');
-  await journal.until(() => rejected() !== undefined, 'the rejection');
-  expect(rejected()?.value.commandKeys).toEqual(['found', 'found-reject']);
+  const find = () => journal.transactionEvents(transactionId).find(({ value }) => value.status === 'REJECTED');
+  const rejected = await journal.found(find, 'the rejection');
+  expect(rejected.value.commandKeys).toEqual(['found', 'found-reject']);
 });
 
 test('NOT_EXECUTED makes UNKNOWN EXPIRED, and RETRY runs an EXPIRED command', async () => {
@@ -131,39 +124,6 @@ test('NOT_EXECUTED makes UNKNOWN EXPIRED, and RETRY runs an EXPIRED command', as
   expect((await answerToCopy('absent')).id).toBe(retried.id);
 });
 
-test('RETRY of an UNKNOWN that nothing can settle makes no call; after NOT_EXECUTED it calls anew', async () => {
-  await stack().startProcessor();
-  await unknownTransfer(stack(), 'again');
-  await decide('again', { decision: 'RETRY' });
-  const unsettled = await revision('again', 2);
-  expect(unsettled.value).toMatchObject({ outcome: 'UNKNOWN', settledBy: 'PROCESSOR', attempts: 1 });
-  expect(unsettled.value.error?.message).toContain('NOT_EXECUTED and then RETRY');
-  expect(await effectsOf('again')).toBe(1);
-  await notExecuted('again', 2);
-  await decide('again', { decision: 'RETRY', expectedRevision: 3 });
-  const retried = await revision('again', 4);
-  expect(retried.value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER', attempts: 2 });
-  expect(await effectsOf('again')).toBe(2);
-});
-
-test('RETRY of an UNKNOWN after its expires-at never tells the publisher that nothing was paid: it was', async () => {
-  await stack().startProcessor({ IMMEDIATE_EXECUTION: 'native', SETTLING_TIME_MS: '500' });
-  const execution = { ...(await executionOf(stack(), 'paid')), transactionId: 'Transaction:of-nobody' };
-  const immediate = { ...createQuoteOf('paid-native'), immediatelyExecute: true };
-  const keys = ['paid', 'paid-native', 'paid-transfer'];
-  for (const operation of ['execute-quote', 'create-quote', 'transfer-in'])
-    await stack().service.addFaults({ kind: 'drop-after', operation, count: 1 });
-  const expiresAt = new Date(Date.now() + 15_000);
-  await stack().publisher.publish('execute-quote', 'paid', execution, { expiresAt });
-  await stack().publisher.publish('create-quote', 'paid-native', immediate, { expiresAt });
-  await stack().publisher.publish('transfer-in', 'paid-transfer', transferInOf('paid-transfer'), { expiresAt });
-  for (const { value } of await stack().journal.resultsOfAll(keys)) expect(value.outcome).toBe('UNKNOWN');
-  await new Promise((resolve) => setTimeout(resolve, Math.max(0, expiresAt.getTime() - Date.now())));
-  for (const key of keys) await decide(key, { decision: 'RETRY' });
-  for (const key of keys) expect((await revision(key, 2)).value).toMatchObject({ outcome: 'UNKNOWN', attempts: 1 });
-  expect((await stack().service.effects()).quotes[execution.quoteId]).toMatchObject({ executeCalls: 1, executions: 1 });
-});
-
 test('RETRY runs a command that was too old, with its age restarted', async () => {
   await stack().publisher.publish('transfer-in', 'late', transferInOf('late'));
   await stack().startProcessor({ COMMAND_MAX_AGE: 'transfer-in=1ms' });
@@ -183,30 +143,6 @@ test("RETRY makes no call after the publisher's own time limit", async () => {
   await decide('limited', { decision: 'RETRY' });
   expect((await revision('limited', 2)).value).toMatchObject({ outcome: 'EXPIRED', attempts: 0 });
   expect(await effectsOf('limited')).toBe(0);
-});
-
-test('RETRY of an execution that had taken effect executes nothing twice', async () => {
-  await stack().startProcessor();
-  // A transaction that the service does not have cannot be looked up.
-  const command = { ...(await executionOf(stack(), 'doubt')), transactionId: 'Transaction:of-nobody' };
-  await stack().service.addFaults({ kind: 'drop-after', operation: 'execute-quote', key: 'doubt', count: 1 });
-  await stack().publisher.publish('execute-quote', 'doubt', command);
-  expect((await stack().journal.result('doubt')).value.outcome).toBe('UNKNOWN');
-  await decide('doubt', { decision: 'RETRY' });
-  // It is looked up again, and not called.
-  expect((await revision('doubt', 2)).value).toMatchObject({ outcome: 'UNKNOWN', attempts: 1 });
-  expect((await stack().service.effects()).quotes[command.quoteId]).toMatchObject({ executeCalls: 1, executions: 1 });
-  await decide('doubt', { decision: 'EXECUTED', expectedRevision: 2 });
-  expect((await revision('doubt', 3)).value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'OPERATOR' });
-});
-
-test('RETRY of an INVALID whose expires-at could not be read is refused: nobody knows until when it may be paid', async () => {
-  await stack().startProcessor();
-  const headers = { 'content-type': 'application/json', 'expires-at': 'tomorrow' };
-  await stack().publishRaw('transfer-in', { key: 'until', value: stringifyLossless(transferInOf('until')), headers });
-  expect((await stack().journal.result('until')).value.outcome).toBe('INVALID');
-  await expectRefused('until', { decision: 'RETRY' }, /expires-at could not be read/);
-  expect(await effectsOf('until')).toBe(0);
 });
 
 test('RETRY of a command that is still INVALID, or could not be read, is INVALID again', async () => {

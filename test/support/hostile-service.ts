@@ -25,8 +25,6 @@ export interface HostileService {
   /** With a version segment. */
   baseUrl: string;
   requests: ReceivedRequest[];
-  /** The highest number of concurrent requests, not counting GET. */
-  mostAtOnce(): number;
   close(): Promise<void>;
 }
 
@@ -54,15 +52,12 @@ export async function startHostileService(answer: HostileAnswer): Promise<Hostil
 /** The service itself, without a server. */
 export function hostileListener(
   answer: HostileAnswer,
-): Pick<HostileService, 'requests' | 'mostAtOnce'> & { listener: RequestListener } {
+): Pick<HostileService, 'requests'> & { listener: RequestListener } {
   const requests: ReceivedRequest[] = [];
-  let underWay = 0;
-  let mostAtOnce = 0;
   const listener: RequestListener = (incoming, response) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
-      const isGet = incoming.method === 'GET';
       const request: ReceivedRequest = {
         method: incoming.method ?? '',
         path: incoming.url ?? '',
@@ -70,13 +65,11 @@ export function hostileListener(
         body: Buffer.concat(chunks).toString(),
       };
       requests.push(request);
-      if (!isGet) mostAtOnce = Math.max(mostAtOnce, (underWay += 1));
       void Promise.resolve(answer(request)).then((given) => {
-        if (!isGet) underWay -= 1;
         const { httpStatus, body, headers } = given ?? EMPTY_PAGE;
         response.writeHead(httpStatus, { 'content-type': 'application/json', ...headers }).end(body);
       });
     });
   };
-  return { listener, requests, mostAtOnce: () => mostAtOnce };
+  return { listener, requests };
 }

@@ -125,9 +125,14 @@ export class Journal {
   }
 
   /** Waits for a dead letter that matches. */
-  async deadLetter(isIt: (record: TopicRecord) => boolean, what: string): Promise<TopicRecord> {
-    await this.until(() => this.#deadLetters.some(isIt), `a dead letter: ${what}`);
-    return this.#deadLetters.find(isIt) as TopicRecord;
+  deadLetter(isIt: (record: TopicRecord) => boolean, what: string): Promise<TopicRecord> {
+    return this.found(() => this.#deadLetters.find(isIt), `a dead letter: ${what}`);
+  }
+
+  /** Waits until there is one. */
+  async found<Item>(find: () => Item | undefined, what: string): Promise<Item> {
+    await this.until(() => find() !== undefined, what);
+    return find() as Item;
   }
 
   #keep(event: ResultEvent): void {
