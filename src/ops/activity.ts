@@ -3,9 +3,9 @@
  *
  * It sits between the lanes, the payment API and the metrics: it counts each report and passes it on.
  */
+import { createHistogram } from 'node:perf_hooks';
 import type { CallReport } from '../api/payment-api.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
-import { DurationTally } from './duration-tally.ts';
 import { revisionLabel } from './metric-labels.ts';
 import { METRICS, OTHER } from './metrics-table.ts';
 import type { Metrics } from './metrics.ts';
@@ -21,6 +21,8 @@ export interface IntervalFigures {
   readonly command95Seconds: number | null;
 }
 
+/** As for a command that waited out a long outage. Longer durations count as this one. */
+const DURATION_MS_MAX = 2 * 86_400_000;
 const ACCEPTED: Outcome = 'ACCEPTED';
 const EMPTY_INTERVAL = { resultsAccepted: 0, resultsOther: 0, calls: 0, callFaults: 0 };
 
@@ -29,7 +31,8 @@ export class Activity {
   readonly onCall: Metrics['onCall'];
   readonly #startedMs: number;
   readonly #results = new Map<string, ResultCount>();
-  readonly #commandDurations = new DurationTally();
+  /** In milliseconds. */
+  readonly #commandDurations = createHistogram({ lowest: 1, highest: DURATION_MS_MAX, figures: 2 });
   #ownFailures = 0;
   #interval = { ...EMPTY_INTERVAL };
 
@@ -42,7 +45,8 @@ export class Activity {
         metrics.reports.resulted(lane, result);
         this.#countResult(result.commandType, result.outcome);
         if (revisionLabel(result.revision) === 'later') return;
-        this.#commandDurations.add(Number(result.completedAt - result.commandTimestamp));
+        const durationMs = Number(result.completedAt - result.commandTimestamp);
+        this.#commandDurations.record(Math.min(Math.max(durationMs, 1), DURATION_MS_MAX));
       },
       failed: (lane, where, error) => {
         metrics.reports.failed(lane, where, error);
@@ -65,12 +69,13 @@ export class Activity {
 
   /** Returns the figures since the last call, and starts the next interval. */
   takeInterval(): IntervalFigures {
+    const durations = this.#commandDurations;
     const figures = {
       ...this.#interval,
-      command95Seconds: this.#commandDurations.percentileSeconds(95),
+      command95Seconds: durations.count === 0 ? null : durations.percentile(95) / 1000,
     };
     this.#interval = { ...EMPTY_INTERVAL };
-    this.#commandDurations.clear();
+    durations.reset();
     return figures;
   }
 

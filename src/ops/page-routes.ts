@@ -45,19 +45,18 @@ export function pageRoutes(): Route[] {
 function runbookRoutes(): Route[] {
   if (!existsSync(RUNBOOKS)) return [];
   const files = readdirSync(RUNBOOKS).filter((file) => file.endsWith('.md'));
-  return files.map((file) => {
-    const body = readFileSync(new URL(file, RUNBOOKS), 'utf8');
-    const reply = { status: 200, contentType: 'text/plain; charset=utf-8', body, headers: HEADERS };
-    return { path: `/runbooks/${file}`, isProtected: false, answer: () => reply };
-  });
+  return files.map((file) => fileRoute(`/runbooks/${file}`, new URL(file, RUNBOOKS), 'text/plain; charset=utf-8'));
 }
 
 function fileRoutes(): Route[] {
   return readdirSync(PAGE).flatMap((file): Route[] => {
     const contentType = CONTENT_TYPES[file.slice(file.lastIndexOf('.') + 1)];
     if (contentType === undefined) return [];
-    const body = readFileSync(new URL(file, PAGE), 'utf8');
-    const reply = { status: 200, contentType, body, headers: HEADERS };
-    return [{ path: file === 'index.html' ? '/' : `/page/${file}`, isProtected: false, answer: () => reply }];
+    return [fileRoute(file === 'index.html' ? '/' : `/page/${file}`, new URL(file, PAGE), contentType)];
   });
+}
+
+function fileRoute(path: string, file: URL, contentType: string): Route {
+  const reply = { status: 200, contentType, body: readFileSync(file, 'utf8'), headers: HEADERS };
+  return { path, isProtected: false, answer: () => reply };
 }

@@ -4,24 +4,20 @@
  * No keys, accounts, bodies or credentials (invariant I9). Offsets are strings, because JSON has no 64-bit integers. Ages are
  * seconds; instants are ISO 8601.
  */
-import type { KafkaAccess } from '../producers/kafka-access.ts';
 import type { KafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import type { BreakerStage } from '../api/breaker.ts';
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { ServiceSetting, ServiceState } from '../api/types.ts';
-import type { InputName, LaneSetStatus, LaneStage } from '../lanes/lane-status.ts';
+import type { InputName, LaneStage } from '../lanes/lane-status.ts';
 import type { Entry, EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
-import { COMMAND_TYPES, isCommandType, type CommandType } from 'payment-processor-contract/commands';
-import type { RegistryFault } from 'payment-processor-contract/registry';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { RegistryFailure } from 'payment-processor-contract/registry-failure';
 import type { OpenLetters } from './dead-letter-watch.ts';
-import type { Readiness } from './health.ts';
-import type { HeldBack } from './held-back.ts';
-import type { InputLag, NotAdmittedCause } from './lag.ts';
+import type { NotAdmittedCause } from './lag.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MemberState } from './members.ts';
-import { ageSeconds, oldestUnanswered, type OldestUnanswered } from './oldest-unanswered.ts';
+import { ageSeconds, type OldestUnanswered } from './oldest-unanswered.ts';
 import type { HoldState } from './operator-holds.ts';
 import type { UnknownResultsState } from './unknown-results.ts';
 
@@ -98,31 +94,7 @@ export interface Deployment {
   readonly cli: string;
 }
 
-/** From other parts, passed on unchanged. */
-interface PassedOn {
-  readonly deployment: Deployment;
-  /** The limit of concurrent calls, all operations. */
-  readonly callSlots: number;
-  /** The limit of `unfinished` per lane. */
-  readonly unfinishedMax: number;
-  readonly ledger: LedgerState;
-  readonly members: readonly MemberState[];
-  readonly unknownResults: UnknownResultsState;
-  readonly holds: readonly HoldState[];
-  /** Dead letters that no operator has redriven or acknowledged: all processes, within the topic's retention. */
-  readonly openLetters: readonly OpenLetters[];
-  /** False: reading has not finished or is failing, so more may be open. */
-  readonly areLettersRead: boolean;
-  /**
-   * Commands in Kafka that wait for other processes' lanes. Computed from the group's committed offsets, which trail admission
-   * by a second. Null until Kafka has answered.
-   */
-  readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
-  /** Totals since the process started. */
-  readonly activity: ActivityState;
-}
-
-export interface ProcessorState extends PassedOn, OldestUnanswered {
+export interface ProcessorState extends OldestUnanswered {
   readonly at: string;
   readonly processId: string;
   readonly ready: boolean;
@@ -154,96 +126,34 @@ export interface ProcessorState extends PassedOn, OldestUnanswered {
   readonly unfinished: readonly UnfinishedState[];
   readonly callsUnderWay: number;
   readonly keysRemembered: number;
+  readonly deployment: Deployment;
+  /** The limit of concurrent calls, all operations. */
+  readonly callSlots: number;
+  /** The limit of `unfinished` per lane. */
+  readonly unfinishedMax: number;
+  readonly ledger: LedgerState;
+  readonly members: readonly MemberState[];
+  readonly unknownResults: UnknownResultsState;
+  readonly holds: readonly HoldState[];
+  /** Dead letters that no operator has redriven or acknowledged: all processes, within the topic's retention. */
+  readonly openLetters: readonly OpenLetters[];
+  /** False: reading has not finished or is failing, so more may be open. */
+  readonly areLettersRead: boolean;
+  /**
+   * Commands in Kafka that wait for other processes' lanes. Computed from the group's committed offsets, which trail admission
+   * by a second. Null until Kafka has answered.
+   */
+  readonly waitingElsewhere: readonly WaitingElsewhere[] | null;
+  /** Totals since the process started. */
+  readonly activity: ActivityState;
 }
 
-export interface StateInputs extends PassedOn {
-  readonly nowMs: number;
-  readonly readiness: Readiness;
-  readonly kafkaAccess: KafkaAccess;
-  readonly registryFault: RegistryFault | null;
-  readonly lanes: LaneSetStatus;
-  readonly laneCount: number;
-  readonly api: PaymentApiSnapshot;
-  /** By lane and topic. */
-  readonly lagOf: (lane: number, topic: string) => InputLag;
-  readonly endsAgeMs: number;
-  readonly heldBackOf: (lane: number, topic: string) => HeldBack | null;
-  /** Null: no open transaction blocks readers. */
-  readonly ledgerHeldBackSinceMs: (lane: number) => number | null;
-  /** Null: nothing to commit. */
-  readonly uncommittedSinceMs: (lane: number) => number | null;
+export function serviceState({ state }: PaymentApiSnapshot): ProcessorState['service'] {
+  if (state.kind !== 'held') return { state: state.kind, reason: null, setting: null, since: null };
+  return { state: state.kind, reason: state.reason, setting: state.setting, since: instant(state.sinceMs) };
 }
 
-export function processorState(inputs: StateInputs): ProcessorState {
-  const { api, nowMs } = inputs;
-  const entries = [...inputs.lanes.lanes.values()].flatMap((lane) => lane.entries);
-  const lanes = laneStates(inputs);
-  return {
-    at: instant(nowMs),
-    deployment: inputs.deployment,
-    processId: inputs.lanes.processId,
-    ready: inputs.readiness.ready,
-    reasons: inputs.readiness.reasons,
-    kafkaRefusal: inputs.kafkaAccess.kind === 'refused' ? inputs.kafkaAccess.cause : null,
-    registryFailure: inputs.registryFault?.failure.kind ?? null,
-    isGroupConfirmed: inputs.lanes.isGroupConfirmed,
-    service: {
-      state: api.state.kind,
-      reason: api.state.kind === 'held' ? api.state.reason : null,
-      setting: api.state.kind === 'held' ? api.state.setting : null,
-      since: api.state.kind === 'held' ? instant(api.state.sinceMs) : null,
-    },
-    operations: COMMAND_TYPES.map((operation) => ({ operation, ...api.operations[operation] })),
-    lanesConfigured: inputs.laneCount,
-    lanes,
-    lagEndsAgeSeconds: inputs.endsAgeMs / 1000,
-    unfinished: unfinishedStates(entries, nowMs),
-    ...oldestUnanswered(inputs.lanes.lanes, lanes, inputs.holds, nowMs),
-    callsUnderWay: inputs.lanes.callsRunning,
-    callSlots: inputs.callSlots,
-    unfinishedMax: inputs.unfinishedMax,
-    keysRemembered: inputs.lanes.keysRemembered,
-    ledger: inputs.ledger,
-    members: inputs.members,
-    unknownResults: inputs.unknownResults,
-    holds: inputs.holds,
-    openLetters: inputs.openLetters,
-    areLettersRead: inputs.areLettersRead,
-    waitingElsewhere: inputs.waitingElsewhere,
-    activity: inputs.activity,
-  };
-}
-
-function laneStates(from: StateInputs): LaneState[] {
-  const { heldBackOf, lagOf, lanes, ledgerHeldBackSinceMs, nowMs, uncommittedSinceMs } = from;
-  return [...lanes.lanes].map(([lane, status]) => ({
-    lane,
-    stage: status.stage,
-    stoppedReason: status.stoppedReason,
-    openedAt: status.stage === 'open' ? instant(status.openedMs) : null,
-    unfinished: status.entries.length,
-    uncommittedSeconds: secondsSince(uncommittedSinceMs(lane), nowMs),
-    ledgerHeldBackSeconds: secondsSince(ledgerHeldBackSinceMs(lane), nowMs),
-    inputs: status.inputs.map(({ topic, name, problem }) => {
-      const lag = lagOf(lane, topic);
-      const held = heldBackOf(lane, topic);
-      return {
-        topic,
-        name,
-        command: isCommandType(name) ? name : null,
-        lagMessages: lag.messages,
-        oldestSeconds: lag.oldestMs === null ? null : lag.oldestMs / 1000,
-        cause: lag.cause,
-        problem,
-        position: lag.position?.toString() ?? null,
-        heldBackMessages: held?.messages ?? 0,
-        heldBackSeconds: secondsSince(held?.sinceMs ?? null, nowMs),
-      };
-    }),
-  }));
-}
-
-function unfinishedStates(entries: readonly Entry[], nowMs: number): UnfinishedState[] {
+export function unfinishedStates(entries: readonly Entry[], nowMs: number): UnfinishedState[] {
   const groups = new Map<string, UnfinishedState>();
   for (const entry of entries) {
     const { state } = entry.phase;
@@ -257,10 +167,6 @@ function unfinishedStates(entries: readonly Entry[], nowMs: number): UnfinishedS
   return [...groups.values()];
 }
 
-function secondsSince(sinceMs: number | null, nowMs: number): number | null {
-  return sinceMs === null ? null : Math.max(0, nowMs - sinceMs) / 1000;
-}
-
-function instant(ms: number): string {
+export function instant(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -7,7 +7,7 @@ import type { Clock } from 'payment-processor-contract/clock';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
 import type { StartWait } from '../lanes/start-steps.ts';
 import type { KafkaAccess } from '../producers/kafka-access.ts';
-import type { CommandType } from 'payment-processor-contract/commands';
+import { COMMAND_TYPES, isCommandType, type CommandType } from 'payment-processor-contract/commands';
 import { readsFrom } from 'payment-processor-contract/kafka/partition-offsets';
 import type { RegistryFault } from 'payment-processor-contract/registry';
 import type { TopicNames } from 'payment-processor-contract/topics';
@@ -19,8 +19,17 @@ import { heldBack, isHanging, type HeldBack } from './held-back.ts';
 import { inputLag, type InputLag, type KnownOffsets } from './lag.ts';
 import { ledgerState } from './ledger-state.ts';
 import { memberStates } from './members.ts';
+import { oldestUnanswered } from './oldest-unanswered.ts';
 import { operatorHolds } from './operator-holds.ts';
-import { processorState, type Deployment, type ProcessorState, type WaitingElsewhere } from './processor-state.ts';
+import {
+  instant,
+  serviceState,
+  unfinishedStates,
+  type Deployment,
+  type LaneState,
+  type ProcessorState,
+  type WaitingElsewhere,
+} from './processor-state.ts';
 import { TopicEnds, type KnownTopicEnds, type OffsetSource, type TopicAnswer } from './topic-ends.ts';
 import { uncommittedSinceMs } from './uncommitted-work.ts';
 import { unknownResults } from './unknown-results.ts';
@@ -99,39 +108,64 @@ export class StateReader {
   /** Settles within about a second, even if Kafka does not answer; a Kafka failure never rejects it. */
   async read(): Promise<ProcessorState> {
     const known = await this.#ends.latest();
-    const { activity, api, callSlots, clock, laneCount, lanes, letters, topics, unfinishedMax } = this.#options;
+    const { activity, api, callSlots, clock, deployment, laneCount, lanes, letters } = this.#options;
+    const { kafkaAccess, registryFault, topics, unfinishedMax } = this.#options;
     const status = lanes.status();
     const ledger = lanes.ledger();
     const nowMs = clock.nowMs();
-    const inputs = this.#inputs(status, known, nowMs);
-    const uncommitted = this.#uncommittedSince(status, inputs, nowMs);
-    const hanging = this.#hangingInLedger(known, nowMs);
+    const laneStates = this.#laneStates(status, known, nowMs);
     const ledgerShown = ledgerState(ledger, known.topics.get(topics.ledger)?.ends);
-    return processorState({
-      nowMs,
-      deployment: this.#options.deployment,
-      readiness: this.readiness(),
-      kafkaAccess: this.#options.kafkaAccess(),
-      registryFault: this.#options.registryFault(),
-      lanes: status,
-      laneCount,
-      api: api.snapshot(),
-      lagOf: (lane, topic) => inputs.get(inputName(lane, topic))?.lag ?? NO_LAG,
-      heldBackOf: (lane, topic) => inputs.get(inputName(lane, topic))?.heldBack ?? null,
-      ledgerHeldBackSinceMs: (lane) => hanging.get(lane)?.sinceMs ?? null,
-      uncommittedSinceMs: (lane) => uncommitted.get(lane) ?? null,
-      endsAgeMs: known.ageMs,
-      callSlots,
-      unfinishedMax,
+    const holds = operatorHolds(ledger, nowMs);
+    const access = kafkaAccess();
+    const service = api.snapshot();
+    return {
+      ...{ at: instant(nowMs), deployment, processId: status.processId, ...this.readiness() },
+      kafkaRefusal: access.kind === 'refused' ? access.cause : null,
+      registryFailure: registryFault()?.failure.kind ?? null,
+      isGroupConfirmed: status.isGroupConfirmed,
+      service: serviceState(service),
+      operations: COMMAND_TYPES.map((operation) => ({ operation, ...service.operations[operation] })),
+      ...{ lanesConfigured: laneCount, lanes: laneStates, lagEndsAgeSeconds: known.ageMs / 1000 },
+      unfinished: unfinishedStates(
+        [...status.lanes.values()].flatMap((lane) => lane.entries),
+        nowMs,
+      ),
+      ...oldestUnanswered(status.lanes, laneStates, holds, nowMs),
+      ...{ callsUnderWay: status.callsRunning, callSlots, unfinishedMax, keysRemembered: status.keysRemembered },
       ledger: ledgerShown,
       members: memberStates(known.members, ledgerShown.owners, status.processId),
-      holds: operatorHolds(ledger, nowMs),
       unknownResults: unknownResults(ledger, new Set(status.lanes.keys()), nowMs),
+      holds,
       openLetters: letters.open((lane) => known.topics.get(topics.deadLetters)?.ends.get(lane)?.low ?? 0n),
       areLettersRead: letters.isRead(),
       waitingElsewhere: this.#waitingElsewhere(status, known),
       activity: activity.state(),
-    });
+    };
+  }
+
+  #laneStates(status: LaneSetStatus, known: KnownTopicEnds, nowMs: number): LaneState[] {
+    const inputs = this.#inputs(status, known, nowMs);
+    const uncommitted = this.#uncommittedSince(status, inputs, nowMs);
+    const hanging = this.#hangingInLedger(known, nowMs);
+    return [...status.lanes].map(([lane, { entries, inputs: read, openedMs, stage, stoppedReason }]) => ({
+      lane,
+      stage,
+      stoppedReason,
+      openedAt: stage === 'open' ? instant(openedMs) : null,
+      unfinished: entries.length,
+      uncommittedSeconds: secondsSince(uncommitted.get(lane), nowMs),
+      ledgerHeldBackSeconds: secondsSince(hanging.get(lane)?.sinceMs, nowMs),
+      inputs: read.map(({ name, problem, topic }) => {
+        const { heldBack: held = null, lag = NO_LAG } = inputs.get(inputName(lane, topic)) ?? {};
+        return {
+          ...{ topic, name, command: isCommandType(name) ? name : null, lagMessages: lag.messages },
+          oldestSeconds: lag.oldestMs === null ? null : lag.oldestMs / 1000,
+          ...{ cause: lag.cause, problem, position: lag.position?.toString() ?? null },
+          heldBackMessages: held?.messages ?? 0,
+          heldBackSeconds: secondsSince(held?.sinceMs, nowMs),
+        };
+      }),
+    }));
   }
 
   #inputs(status: LaneSetStatus, known: KnownTopicEnds, nowMs: number): ReadonlyMap<string, InputMemory> {
@@ -214,6 +248,10 @@ function offsetsOf(answer: TopicAnswer | undefined, lane: number): KnownOffsets 
     endOffset: ends.high,
     groupOffset: answer.committed === null ? null : readsFrom(ends, answer.committed.get(lane)),
   };
+}
+
+function secondsSince(sinceMs: number | undefined, nowMs: number): number | null {
+  return sinceMs === undefined ? null : Math.max(0, nowMs - sinceMs) / 1000;
 }
 
 function inputName(lane: number, topic: string): string {
