@@ -20,16 +20,3 @@ test('a filter that lets aborted records through is named, with the remedy', () 
     loaded.exports = filter;
   }
 });
-
-test('a kafkajs that cannot fetch the ids of topics is named, with the remedy', () => {
-  const { requests } = createRequire(import.meta.url)('kafkajs/src/protocol/requests') as {
-    requests: Record<string, unknown>;
-  };
-  const mend = requests['TopicIds'];
-  delete requests['TopicIds'];
-  try {
-    expect(kafkajsProblem()).toContain('npm ci');
-  } finally {
-    requests['TopicIds'] = mend;
-  }
-});

@@ -1,16 +1,13 @@
 /** A partition's end is given as asked: the last record written, or the last that a read_committed consumer may read. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Admin } from 'kafkajs';
-import { connectKafka, createTopic } from './local-kafka.ts';
+import { expect, test } from 'vitest';
+import { connectKafka, createTopic, useAdmin } from './local-kafka.ts';
 
 const READ_UNCOMMITTED = 0;
 const READ_COMMITTED = 1;
 
 const kafka = connectKafka();
-const admin: Admin = kafka.admin();
-beforeAll(() => admin.connect());
-afterAll(() => admin.disconnect());
+const { admin } = useAdmin(kafka);
 
 test('an open transaction lies between the two ends, until it is over', async () => {
   const topic = await createTopic(kafka);

@@ -1,8 +1,7 @@
 /** A consumer that is disconnected while it joins its group leaves it: the others need not wait for its session. */
 import { randomUUID } from 'node:crypto';
-import type { Admin } from 'kafkajs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connectKafka, createTopic } from './local-kafka.ts';
+import { expect, test } from 'vitest';
+import { connectKafka, createTopic, useAdmin } from './local-kafka.ts';
 
 /** Longer than the test: a member that does not leave is counted until its session is over. */
 const SESSION_MS = 60_000;
@@ -11,9 +10,7 @@ const HEARTBEAT_MS = 3_000;
 const GROUP_MS_MAX = 15_000;
 
 const kafka = connectKafka();
-const admin: Admin = kafka.admin();
-beforeAll(() => admin.connect());
-afterAll(() => admin.disconnect());
+const { admin } = useAdmin(kafka);
 
 test('the group is whole again soon after one that joined was disconnected', async () => {
   const topic = await createTopic(kafka);

@@ -50,38 +50,28 @@ describe.each([
     sendMessages = createSendMessages({ logger, cluster, partitioner, eosManager, retrier: createRetry(RETRY) });
   });
 
-  test('a leader moves to the broker that has already acknowledged another partition: both are written', async () => {
+  test.each<[string, () => unknown]>([
     // Partition 1 has gone from broker 2 to broker 1, and the sender does not know yet.
-    cluster.moveLeader(1, 1);
-
-    const acknowledgements = await send();
-
-    expect(partitionsOf(acknowledgements)).toEqual([0, 1]);
-    expect(cluster.log(0)).toEqual(['to 0']);
-    expect(cluster.log(1)).toEqual(['to 1']);
-  });
-
-  test('a broker refuses one of its partitions: the other one is not written again', async () => {
-    cluster.moveLeader(1, 1);
-    await cluster.refreshMetadata();
-    cluster.moveLeader(1, 2);
-
-    const acknowledgements = await send();
-
-    expect(partitionsOf(acknowledgements)).toEqual([0, 1]);
-    expect(cluster.log(0)).toEqual(['to 0']);
-    expect(cluster.log(1)).toEqual(['to 1']);
-  });
-
-  test('one broker answers late, after another has failed: what it acknowledges is not written again', async () => {
-    cluster.moveLeader(1, 1);
-    cluster.answerLate(1);
-
-    const acknowledgements = await send();
-
-    expect(partitionsOf(acknowledgements)).toEqual([0, 1]);
-    expect(cluster.log(0)).toEqual(['to 0']);
-    expect(cluster.log(1)).toEqual(['to 1']);
+    ['a leader moves to the broker that has already acknowledged the other one', () => cluster.moveLeader(1, 1)],
+    [
+      'a broker refuses one of its partitions',
+      async () => {
+        cluster.moveLeader(1, 1);
+        await cluster.refreshMetadata();
+        cluster.moveLeader(1, 2);
+      },
+    ],
+    [
+      'one broker acknowledges late, after another has failed',
+      () => {
+        cluster.moveLeader(1, 1);
+        cluster.answerLate(1);
+      },
+    ],
+  ])('%s: both partitions are written, once', async (_what, happen) => {
+    await happen();
+    expect((await send()).map(({ partition }) => partition).toSorted()).toEqual([0, 1]);
+    expect([cluster.log(0), cluster.log(1)]).toEqual([['to 0'], ['to 1']]);
   });
 
   test('the next send goes on with the sequences that the brokers expect', async () => {
@@ -127,10 +117,6 @@ function send(): Promise<Acknowledgement[]> {
     { value: 'to 1', partition: 1 },
   ];
   return sendMessages({ acks: -1, topicMessages: [{ topic: TOPIC, messages }] });
-}
-
-function partitionsOf(acknowledgements: Acknowledgement[]): number[] {
-  return acknowledgements.map(({ partition }) => partition).toSorted();
 }
 
 function ignore(): void {

@@ -1,8 +1,8 @@
 /** A consumer goes on fetching while its group rejoins, and rejoins when it has something new to announce to the group. */
 import { randomUUID } from 'node:crypto';
-import kafkajs, { type Admin, type Assigner, type Consumer, type PartitionAssigner } from 'kafkajs';
+import kafkajs, { type Assigner, type Consumer, type PartitionAssigner } from 'kafkajs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connectKafka, createTopic } from './local-kafka.ts';
+import { connectKafka, createTopic, useAdmin } from './local-kafka.ts';
 
 const { AssignerProtocol } = kafkajs;
 const SESSION_MS = 30_000;
@@ -12,10 +12,10 @@ const QUICK_HEARTBEAT_MS = 100;
 const GROUP_MS_MAX = 20_000;
 
 const kafka = connectKafka();
-const admin: Admin = kafka.admin();
+const { admin } = useAdmin(kafka);
 const producer = kafka.producer();
-beforeAll(() => Promise.all([admin.connect(), producer.connect()]));
-afterAll(() => Promise.all([admin.disconnect(), producer.disconnect()]));
+beforeAll(() => producer.connect());
+afterAll(() => producer.disconnect());
 
 /** Gives the one partition to the first member by the word that it announces. */
 function assignerOf(word: () => string): PartitionAssigner {

@@ -1,13 +1,10 @@
 /** A topic that is deleted and created again under its name is another topic: its id differs. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Admin } from 'kafkajs';
+import { expect, test } from 'vitest';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
-import { connectKafka, createTopic } from './local-kafka.ts';
+import { connectKafka, createTopic, useAdmin } from './local-kafka.ts';
 
 const kafka = connectKafka();
-const admin: Admin = kafka.admin();
-beforeAll(() => admin.connect());
-afterAll(() => admin.disconnect());
+const { admin } = useAdmin(kafka);
 
 test('ids of topics read as Kafka prints them, and change when a topic is created again; unknown topics are left out', async () => {
   const [topic, other] = [await createTopic(kafka), await createTopic(kafka)];
