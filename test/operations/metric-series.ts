@@ -42,12 +42,22 @@ export const startingWith =
 
 export interface Change {
   readonly metric: MetricName | ProcessMetric;
-  /** Which part of a histogram. */
-  readonly suffix?: '_bucket' | '_count';
-  /** Changes only series with all of these labels; default: all series. */
-  readonly labels?: Labels;
-  readonly instance?: Instance;
   readonly course: Course;
+  readonly labels: Labels;
+  readonly instance: Instance | undefined;
+  /** Which part of a histogram. */
+  readonly suffix: '_bucket' | '_count' | undefined;
+}
+
+/** @param labels changes only series with all of these; @param instance undefined: of both */
+export function on(
+  metric: Change['metric'],
+  course: Course,
+  labels: Labels = {},
+  instance?: Instance,
+  suffix?: '_bucket' | '_count',
+): Change {
+  return { metric, course, labels, instance, suffix };
 }
 
 type ProcessMetric = 'nodejs_heap_size_total_bytes' | 'nodejs_external_memory_bytes';
@@ -93,7 +103,7 @@ function concerns(change: Change, series: Series): boolean {
     change.metric === series.metric &&
     (change.suffix ?? '') === series.suffix &&
     (change.instance ?? series.instance) === series.instance &&
-    Object.entries(change.labels ?? {}).every(([label, value]) => series.labels[label] === value)
+    Object.entries(change.labels).every(([label, value]) => series.labels[label] === value)
   );
 }
 
