@@ -1,44 +1,27 @@
 /** What publisher, subscriber and the runbooks' commands say without one right. With all of them they work: whole-roles.test.ts. */
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { grantCommand, rightInWords, rightsOf, type Right, type Role } from 'payment-processor-contract/rights';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { grantCommand, rightInWords, type Right } from 'payment-processor-contract/rights';
 import { runCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
 import { transferInOf } from '../support/commands.ts';
-import { Stack } from '../support/stack.ts';
-import { SecuredKafka } from './secured-kafka.ts';
+import { rightsOfRoles, useSecured } from './secured-kafka.ts';
 
-let secured: SecuredKafka;
-let stack: Stack;
+const { secured, stack } = useSecured('commands');
 
 beforeAll(async () => {
-  secured = await SecuredKafka.open('commands');
-  stack = await Stack.open({
-    name: 'commands-with-rights',
-    kafkaBrokers: secured.engine.brokers,
-    schemaRegistryUrl: inject('schemaRegistryUrl'),
-  });
-  await stack.startProcessor();
-  await stack.publisher.publish('transfer-in', 'known', transferInOf('known'));
-  await stack.journal.result('known');
-  await stack.publishRaw('transfer-in', { key: null, value: 'no key' });
-  await stack.journal.until(() => stack.journal.deadLetters().length > 0, 'the dead letter');
+  await stack().startProcessor();
+  await stack().publisher.publish('transfer-in', 'known', transferInOf('known'));
+  await stack().journal.result('known');
+  await stack().publishRaw('transfer-in', { key: null, value: 'no key' });
+  await stack().journal.until(() => stack().journal.deadLetters().length > 0, 'the dead letter');
 });
-afterAll(async () => {
-  await stack.close();
-  await secured.close();
-});
-
-function rightsOfRoles(...roles: readonly Role[]): Right[] {
-  const { TOPIC_PREFIX = '', KAFKA_GROUP_ID = '' } = stack.environment;
-  return roles.flatMap((role) => rightsOf(role, { TOPIC_PREFIX, KAFKA_GROUP_ID, SANDBOX_COMMANDS: true }));
-}
 
 async function having(...rights: readonly Right[]): Promise<void> {
-  await secured.revokeAll();
-  await secured.grant(rights);
+  await secured().revokeAll();
+  await secured().grant(rights);
 }
 
 function cli(...args: readonly string[]): Promise<CliRun> {
-  return runCli({ ...stack.environment, ...secured.environment('scram') }, ...args);
+  return runCli({ ...stack().environment, ...secured().environment('scram') }, ...args);
 }
 
 const TRANSFER = (): string =>
@@ -63,7 +46,7 @@ describe('without one right', () => {
     ],
   ];
   test.each(CASES)('%s says which, and `doctor --rights` how it is granted', async (_name, isIt, args, sentence) => {
-    const rights = rightsOfRoles('operator');
+    const rights = rightsOfRoles(stack(), 'operator');
     const right = rights.find(isIt);
     if (right === undefined) throw new Error('no such right');
     await having(...rights.filter((other) => other !== right));
@@ -74,12 +57,12 @@ describe('without one right', () => {
     const doctor = await cli('--output', 'json', 'doctor', '--rights', '--role', 'operator');
     expect(doctor).toMatchObject({ code: 6 });
     expect(doctor.documents.map(({ message }) => message)).toEqual([
-      `Kafka does not allow us ${rightInWords(right)}: grant it: ${grantCommand(right, secured.principal)}`,
+      `Kafka does not allow us ${rightInWords(right)}: grant it: ${grantCommand(right, secured().principal)}`,
     ]);
   });
 
   test('a publisher without the right to write gets a message without a stack', async () => {
-    await having(...rightsOfRoles('subscriber'));
+    await having(...rightsOfRoles(stack(), 'subscriber'));
     const run = await cli('publish', 'transfer-in', '--key', 'refused', '--value', TRANSFER(), '--await');
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(/topic \S+ does not exist.*hides topics.*doctor --rights/);
@@ -87,7 +70,7 @@ describe('without one right', () => {
   });
 
   test('every command reports a rejected login', async () => {
-    const environment = { ...stack.environment, ...secured.environment('scram', { KAFKA_SASL_PASSWORD: 'wrong' }) };
+    const environment = { ...stack().environment, ...secured().environment('scram', { KAFKA_SASL_PASSWORD: 'wrong' }) };
     for (const args of [['show', 'known'], ['lag'], ['topics', 'check']]) {
       const run = await runCli(environment, ...args);
       expect(run.code).toBe(1);

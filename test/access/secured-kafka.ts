@@ -3,15 +3,17 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import kafkajs, { type AclEntry, type Admin } from 'kafkajs';
-import { inject } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { installed } from 'payment-processor-local-kafka/cache';
 import { QUICK_START_FLAGS } from 'payment-processor-local-kafka/jvm';
 import { kafkaPin } from 'payment-processor-local-kafka/pins';
 import { LOOPBACK } from 'payment-processor-local-kafka/ports';
 import { findJava } from 'payment-processor-local-kafka/tools';
 import { createKafka, LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
-import type { Right } from 'payment-processor-contract/rights';
+import { rightsOf, type Right, type Role } from 'payment-processor-contract/rights';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';
+import type { Stack, StackOptions } from '../support/stack.ts';
+import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
 import { passwordOf, type Door, type SecuredEngine, type User } from './secured-engine.ts';
 
@@ -131,6 +133,34 @@ export class SecuredKafka {
       ...['--entity-name', this.user, '--add-config', `SCRAM-SHA-512=[password=${password}]`],
     ]);
   }
+}
+
+/** The broker, and a stack on it, for the tests of one file. */
+export function useSecured(
+  user: User,
+  options: Pick<StackOptions, 'sandbox' | 'settings'> = {},
+): { secured: () => SecuredKafka; stack: () => Stack } {
+  const stack = useStack({ name: user, ...options }, () => ({
+    kafkaBrokers: inject('secured').brokers,
+    schemaRegistryUrl: inject('schemaRegistryUrl'),
+  }));
+  let secured: SecuredKafka | null = null;
+  beforeAll(async () => {
+    secured = await SecuredKafka.open(user);
+  });
+  afterAll(() => secured?.close());
+  return {
+    stack,
+    secured: () => {
+      if (secured === null) throw new Error('the broker is not open yet');
+      return secured;
+    },
+  };
+}
+
+export function rightsOfRoles({ environment }: Stack, ...roles: readonly Role[]): Right[] {
+  const { KAFKA_GROUP_ID = '', TOPIC_PREFIX = '' } = environment;
+  return roles.flatMap((role) => rightsOf(role, { TOPIC_PREFIX, KAFKA_GROUP_ID, SANDBOX_COMMANDS: true }));
 }
 
 type Entry = Pick<AclEntry, 'resourceType' | 'resourceName' | 'resourcePatternType' | 'operation'>;

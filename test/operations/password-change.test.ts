@@ -5,63 +5,47 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
-import { readConfig } from 'payment-processor-contract/config';
-import { rightsOf } from 'payment-processor-contract/rights';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { transferInOf } from '../support/commands.ts';
 import { KafkaGate } from '../support/kafka-gate.ts';
 import type { RunningProcessor } from '../support/processor.ts';
-import { Stack } from '../support/stack.ts';
-import { SecuredKafka } from '../access/secured-kafka.ts';
+import { rightsOfRoles, useSecured } from '../access/secured-kafka.ts';
 
 const COMMANDS = 20;
 /** New connections, and a look at what Kafka allows. */
 const TOLD_MS_MAX = 40_000;
 
-let secured: SecuredKafka;
+const { secured, stack } = useSecured('password-change');
 let gate: KafkaGate;
-let stack: Stack;
 let directory: string;
 let file: string;
 let processor: RunningProcessor;
 
 beforeAll(async () => {
-  secured = await SecuredKafka.open('password-change');
-  gate = await KafkaGate.to(secured.address('gated'));
-  stack = await Stack.open({
-    name: 'password-change',
-    kafkaBrokers: secured.engine.brokers,
-    schemaRegistryUrl: inject('schemaRegistryUrl'),
-  });
-  const read = readConfig(stack.environment);
-  if (!read.ok) throw new Error(read.problems.join('; '));
-  await secured.grant(rightsOf('processor', read.config));
+  gate = await KafkaGate.to(secured().address('gated'));
+  await secured().grant(rightsOfRoles(stack(), 'processor'));
   directory = mkdtempSync(join(tmpdir(), 'password-change-'));
   file = join(directory, 'password');
-  writeFileSync(file, secured.password);
+  writeFileSync(file, secured().password);
   const login = { KAFKA_SASL_PASSWORD: '', KAFKA_SASL_PASSWORD_FILE: file, KAFKA_BROKERS: gate.address };
-  processor = await stack.startProcessor(secured.environment('gated', login));
-});
-afterEach((context) => {
-  if (context.task.result?.state === 'fail') console.error(processor.tail(200));
+  processor = await stack().startProcessor(secured().environment('gated', login));
 });
 afterAll(async () => {
-  await stack.close();
+  await stack().endProcessors();
   await gate.close();
-  await secured.close();
   rmSync(directory, { recursive: true });
 });
 
 /** The administrator publishes, by a listener without authentication. */
 async function publish(name: string, count = COMMANDS): Promise<string[]> {
   const keys = Array.from({ length: count }, (_, index) => `${name}-${index}`);
-  await Promise.all(keys.map((key) => stack.publisher.publish('transfer-in', key, transferInOf(key))));
+  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
   return keys;
 }
 
 async function expectEachOnce(keys: readonly string[]): Promise<void> {
-  for (const key of keys) expect((await stack.journal.result(key)).value.outcome).toBe('ACCEPTED');
-  const { operations } = await stack.service.effects();
+  for (const key of keys) expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
+  const { operations } = await stack().service.effects();
   for (const key of keys) expect(operations['transfer-in'][key]).toMatchObject({ effects: 1 });
 }
 
@@ -82,7 +66,7 @@ async function cutConnections(): Promise<void> {
 
 test('with the new password in its file the processor goes on, without a restart', async () => {
   const before = await publish('before');
-  await secured.setScramPassword('the-second-secret');
+  await secured().setScramPassword('the-second-secret');
   writeFileSync(file, 'the-second-secret');
   const between = await publish('between');
   await cutConnections();
@@ -95,8 +79,8 @@ test('with the new password in its file the processor goes on, without a restart
 test('with the old password it names the fault, and goes on once the file is changed', async () => {
   const before = await publish('before-refusal');
   // From here on new connections are rejected, and unanswered commands may need one.
-  await stack.journal.resultsOfAll(before);
-  await secured.setScramPassword('the-third-secret');
+  await stack().journal.resultsOfAll(before);
+  await secured().setScramPassword('the-third-secret');
   await cutConnections();
   const during = await publish('during-refusal');
   await expect
@@ -106,11 +90,17 @@ test('with the old password it names the fault, and goes on once the file is cha
   expect(await processor.metrics()).toContain('payments_kafka_refused{cause="authentication"} 1');
   const refused = processor.log().filter(({ event, kind }) => event === 'kafka-access' && kind === 'refused');
   expect(refused).toMatchObject([{ level: 'error', cause: 'authentication' }]);
-  expect(stack.journal.results().filter(({ key }) => during.includes(key))).toEqual([]);
+  expect(
+    stack()
+      .journal.results()
+      .filter(({ key }) => during.includes(key)),
+  ).toEqual([]);
 
   writeFileSync(file, 'the-third-secret');
   const after = await publish('after-refusal');
   await expectEachOnce([...before, ...during, ...after]);
   await expectReadyUnrefused();
-  expect(processor.lines.join('\n')).not.toMatch(new RegExp(`${secured.password}|the-second-secret|the-third-secret`));
+  expect(processor.lines.join('\n')).not.toMatch(
+    new RegExp(`${secured().password}|the-second-secret|the-third-secret`),
+  );
 });

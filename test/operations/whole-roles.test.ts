@@ -3,17 +3,17 @@
  * for could be taken away with nothing failing, and does not belong into the table. That `doctor --rights` names each one
  * that is taken is promised by rights.test.ts.
  */
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { PaymentCommandPublisher } from 'payment-processor-client';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { readSomeSettings } from 'payment-processor-contract/config';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
-import { rightInWords, rightsOf, type Right, type Role } from 'payment-processor-contract/rights';
+import { rightInWords, rightsOf, type Right } from 'payment-processor-contract/rights';
 import { runCli, startCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
 import { createQuoteOf, transferInOf } from '../support/commands.ts';
-import { LANES, Stack } from '../support/stack.ts';
+import { LANES } from '../support/stack.ts';
 import { AskedRights } from '../access/asked-rights.ts';
-import { SecuredKafka } from '../access/secured-kafka.ts';
+import { rightsOfRoles, useSecured } from '../access/secured-kafka.ts';
 import { unknownTransfer } from '../support/lost-answer.ts';
 
 /** Of anything but JSON in this shape nothing is read here. */
@@ -22,43 +22,28 @@ const AS_JSON = { 'content-type': 'application/json' };
 const TRANSFER =
   '{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"InternalAccount:f-x"},"amount":100}';
 
-let secured: SecuredKafka;
-let stack: Stack;
+const { secured, stack } = useSecured('whole-roles', {
+  // Without a clear answer only an operator can tell.
+  sandbox: { honourKeys: [] },
+  settings: { API_IDEMPOTENT_OPERATIONS: '', POLL_INTERVAL_MS: '500' },
+});
 let asked: AskedRights;
 
 beforeAll(async () => {
-  secured = await SecuredKafka.open('whole-roles');
-  asked = new AskedRights(secured.engine.logFile);
-  stack = await Stack.open({
-    name: 'whole-roles',
-    kafkaBrokers: secured.engine.brokers,
-    schemaRegistryUrl: inject('schemaRegistryUrl'),
-    // Without a clear answer only an operator can tell.
-    sandbox: { honourKeys: [] },
-    settings: { API_IDEMPOTENT_OPERATIONS: '', POLL_INTERVAL_MS: '500' },
-  });
-  expect(await runCli({ ...stack.environment }, 'topics', 'create', '--json-copies')).toMatchObject({ code: 0 });
-  await secured.grant(rightsOfRoles('processor'), secured.certified);
-  await stack.startProcessor(secured.environment('mtls'));
+  asked = new AskedRights(secured().engine.logFile);
+  expect(await runCli({ ...stack().environment }, 'topics', 'create', '--json-copies')).toMatchObject({ code: 0 });
+  await secured().grant(rightsOfRoles(stack(), 'processor'), secured().certified);
+  await stack().startProcessor(secured().environment('mtls'));
 });
 beforeEach(() => asked.forget());
-afterAll(async () => {
-  await stack.close();
-  await secured.close();
-});
-
-function rightsOfRoles(...roles: readonly Role[]): Right[] {
-  const { KAFKA_GROUP_ID = '', TOPIC_PREFIX = '' } = stack.environment;
-  return roles.flatMap((role) => rightsOf(role, { TOPIC_PREFIX, KAFKA_GROUP_ID, SANDBOX_COMMANDS: true }));
-}
 
 async function having(rights: readonly Right[]): Promise<void> {
-  await secured.revokeAll([secured.principal]);
-  await secured.grant(rights);
+  await secured().revokeAll([secured().principal]);
+  await secured().grant(rights);
 }
 
 function environment(): Record<string, string> {
-  return { ...stack.environment, ...secured.environment('scram') };
+  return { ...stack().environment, ...secured().environment('scram') };
 }
 
 async function succeeds(...args: string[]): Promise<CliRun> {
@@ -68,7 +53,7 @@ async function succeeds(...args: string[]): Promise<CliRun> {
 }
 
 /** In time: what a process asks for in its own rounds comes with the next. */
-async function eachIsNeeded(rights: readonly Right[], principal = secured.principal): Promise<void> {
+async function eachIsNeeded(rights: readonly Right[], principal = secured().principal): Promise<void> {
   await expect
     .poll(async () => (await asked.needless(rights, principal)).map(rightInWords), { timeout: 20_000 })
     .toEqual([]);
@@ -76,41 +61,41 @@ async function eachIsNeeded(rights: readonly Right[], principal = secured.princi
 
 /** A message without its type: it cannot be read, and becomes a dead letter. */
 function bury(type: CommandType): Promise<void> {
-  return stack.publishRaw(type, { key: `buried-${type}`, value: '{}', headers: { ce_id: `buried-${type}` } });
+  return stack().publishRaw(type, { key: `buried-${type}`, value: '{}', headers: { ce_id: `buried-${type}` } });
 }
 
 test('a processor', async () => {
   await asked.forget();
   // Another start: its rights are asked for, and its topics compared.
-  const { TOPIC_PREFIX = '' } = stack.environment;
-  const processor = await stack.startProcessor(secured.environment('mtls'));
-  await stack.publisher.publish('transfer-in', 'known', transferInOf('known'));
-  await stack.publisher.publish('create-quote', 'quoted', createQuoteOf('quoted'));
-  await Promise.all(['known', 'quoted'].map((key) => stack.journal.result(key)));
+  const { TOPIC_PREFIX = '' } = stack().environment;
+  const processor = await stack().startProcessor(secured().environment('mtls'));
+  await stack().publisher.publish('transfer-in', 'known', transferInOf('known'));
+  await stack().publisher.publish('create-quote', 'quoted', createQuoteOf('quoted'));
+  await Promise.all(['known', 'quoted'].map((key) => stack().journal.result(key)));
   const partitions = Array.from({ length: LANES }, (_, partition) => partition);
   // On the partitions of others, they are moved.
   for (const type of COMMAND_TYPES) {
     const message = { key: `moved-${type}`, value: '{}', headers: { ...AS_JSON, ce_id: `moved-${type}` } };
-    await stack.publishRaw(type, ...partitions.map((partition) => ({ ...message, partition })));
+    await stack().publishRaw(type, ...partitions.map((partition) => ({ ...message, partition })));
     await bury(type);
   }
-  const producer = stack.kafka.producer();
+  const producer = stack().kafka.producer();
   await producer.connect();
   await producer.send({
     topic: `${TOPIC_PREFIX}.operator.decisions.v1`,
     messages: partitions.map((partition) => ({ partition, key: 'nobody', value: '{}', headers: AS_JSON })),
   });
   await producer.disconnect();
-  await eachIsNeeded(rightsOfRoles('processor'), secured.certified);
+  await eachIsNeeded(rightsOfRoles(stack(), 'processor'), secured().certified);
   await processor.stop();
 });
 
 test('an operator, with every command of the runbooks', async () => {
-  await unknownTransfer(stack, 'decided');
-  await stack.journal.until(() => stack.journal.deadLetters().length >= COMMAND_TYPES.length, 'the dead letters');
-  const letter = stack.journal.deadLetters()[0];
-  const transactionId = (await stack.journal.result('known')).value.transaction?.id ?? '';
-  await having(rightsOfRoles('operator'));
+  await unknownTransfer(stack(), 'decided');
+  await stack().journal.until(() => stack().journal.deadLetters().length >= COMMAND_TYPES.length, 'the dead letters');
+  const letter = stack().journal.deadLetters()[0];
+  const transactionId = (await stack().journal.result('known')).value.transaction?.id ?? '';
+  await having(rightsOfRoles(stack(), 'operator'));
   await asked.forget();
   await succeeds('show', 'known');
   await succeeds('ledger', 'show', 'known');
@@ -134,11 +119,11 @@ test('an operator, with every command of the runbooks', async () => {
   await succeeds('release');
   await succeeds('doctor', '--rights', '--role', 'operator');
   expect((await runCli(environment(), 'doctor')).stdout).not.toMatch(/^problem +(kafka|topics|group|lag) /m);
-  await eachIsNeeded(rightsOfRoles('operator'));
+  await eachIsNeeded(rightsOfRoles(stack(), 'operator'));
 });
 
 test('a publisher, and a subscriber who awaits', async () => {
-  await having(rightsOfRoles('publisher'));
+  await having(rightsOfRoles(stack(), 'publisher'));
   const read = readSomeSettings(environment(), CLIENT_SETTING_NAMES);
   if (!read.ok) throw new Error(read.problems.join('; '));
   const publisher = await PaymentCommandPublisher.connect(read.config);
@@ -154,29 +139,29 @@ test('a publisher, and a subscriber who awaits', async () => {
   });
   await publisher.close();
   await succeeds('publish', 'transfer-in', '--key', 'unawaited', '--value', TRANSFER);
-  await eachIsNeeded(rightsOfRoles('publisher'));
+  await eachIsNeeded(rightsOfRoles(stack(), 'publisher'));
 
-  await having(rightsOfRoles('publisher', 'subscriber'));
+  await having(rightsOfRoles(stack(), 'publisher', 'subscriber'));
   await asked.forget();
   await succeeds('publish', 'transfer-in', '--key', 'awaited', '--value', TRANSFER, '--await');
   await succeeds('status');
-  await eachIsNeeded(rightsOfRoles('subscriber'));
+  await eachIsNeeded(rightsOfRoles(stack(), 'subscriber'));
 });
 
 test('a mirror', async () => {
-  await having(rightsOfRoles('mirror'));
+  await having(rightsOfRoles(stack(), 'mirror'));
   const mirror = startCli(environment(), 'mirror');
   await mirror.seen('copying');
-  await eachIsNeeded(rightsOfRoles('mirror'));
+  await eachIsNeeded(rightsOfRoles(stack(), 'mirror'));
   mirror.interrupt();
   expect(await mirror.ended).toMatchObject({ code: 0 });
 });
 
 test('one who sets up', async () => {
-  const TOPIC_PREFIX = `${stack.environment['TOPIC_PREFIX'] ?? ''}-other`;
+  const TOPIC_PREFIX = `${stack().environment['TOPIC_PREFIX'] ?? ''}-other`;
   const rights = rightsOf('set-up', { TOPIC_PREFIX, KAFKA_GROUP_ID: 'none', SANDBOX_COMMANDS: true });
   await having(rights);
-  const settings = { ...secured.environment('scram'), TOPIC_PREFIX, LANES: '1' };
+  const settings = { ...secured().environment('scram'), TOPIC_PREFIX, LANES: '1' };
   const made = await runCli(settings, 'topics', 'create');
   expect(made).toMatchObject({ code: 0, stderr: /^the topic of simulate-uma-receive is read only .*\n$/ });
   expect(await runCli(settings, 'topics', 'check')).toMatchObject({ code: 0 });
