@@ -12,36 +12,11 @@ import { createQuote } from './payment-api-in-test.ts';
 
 const RUNS = { numRuns: 300 };
 const FIELD_NAMES = [
-  'id',
-  'status',
-  'source',
-  'destination',
-  'receivedAmount',
-  'amount',
-  'currency',
-  'decimals',
-  'code',
-  'message',
-]
-  .concat([
-    'paymentInstructions',
-    'accountOrWalletInfo',
-    'rateDetails',
-    'exchangeRate',
-    'counterpartyInformation',
-    'data',
-    '__proto__',
-  ])
-  .concat([
-    'totalSendingAmount',
-    'details',
-    'error',
-    'hasMore',
-    'nextCursor',
-    'toString',
-    'constructor',
-    'hasOwnProperty',
-  ]);
+  ...['id', 'status', 'source', 'destination', 'receivedAmount', 'amount', 'currency', 'decimals', 'code', 'message'],
+  ...['paymentInstructions', 'accountOrWalletInfo', 'rateDetails', 'exchangeRate', 'counterpartyInformation', 'data'],
+  ...['totalSendingAmount', 'details', 'error', 'hasMore', 'nextCursor', '__proto__', 'toString', 'constructor'],
+  'hasOwnProperty',
+];
 
 /** JSON texts that use the service's own names in all the wrong ways. */
 const jsonText = fc
@@ -49,16 +24,18 @@ const jsonText = fc
     value: fc.oneof(
       { maxDepth: 4 },
       fc.constantFrom(
-        'null',
-        'true',
-        '""',
-        '0',
-        '-0',
-        '1.50',
-        '1e400',
-        '9223372036854775807',
-        '9223372036854775808',
-        '"\\ud800"',
+        ...[
+          'null',
+          'true',
+          '""',
+          '0',
+          '-0',
+          '1.50',
+          '1e400',
+          '9223372036854775807',
+          '9223372036854775808',
+          '"\\ud800"',
+        ],
       ),
       fc.string().map((text) => JSON.stringify(text)),
       fc.array(tie('value'), { maxLength: 4 }).map((items) => `[${items.join(',')}]`),
@@ -85,6 +62,10 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   }),
   fc.record({ kind: fc.constantFrom('never-sent' as const, 'lost' as const), reason: fc.string() }),
 );
+
+function answeredWith(body: string): Answer {
+  return { kind: 'response', httpStatus: 200, retryAfter: null, location: null, body, cut: false };
+}
 
 test('any answer has a reading that the record schemas take, and only a whole 2xx object with an id is accepted', () => {
   const quoteType = loadType('Quote');
@@ -125,12 +106,7 @@ test('every 64-bit amount and every decimal of an answer survives', () => {
   fc.assert(
     fc.property(int64, int64, decimal, decimal, (sending, fees, rate, multiplier) => {
       const text = `{"id":"Quote:1","totalSendingAmount":${sending},"feesIncluded":${fees},"exchangeRate":${rate},"rateDetails":{"serviceApiMultiplier":${multiplier},"new":${rate}}}`;
-      const reading = readAnswer(
-        'create-quote',
-        { kind: 'response', httpStatus: 200, retryAfter: null, location: null, body: text, cut: false },
-        0,
-      );
-      expect(reading).toMatchObject({
+      expect(readAnswer('create-quote', answeredWith(text), 0)).toMatchObject({
         kind: 'accepted',
         quote: {
           totalSendingAmount: sending,
@@ -161,12 +137,7 @@ test('fields that the schema does not know, and values of the wrong type, are ke
   fc.assert(
     fc.property(jsonText, (value) => {
       const text = `{"id":"Transaction:1","receivedAmount":{"amount":"ten"},"addedSince":${value}}`;
-      const reading = readAnswer(
-        'transfer-in',
-        { kind: 'response', httpStatus: 200, retryAfter: null, location: null, body: text, cut: false },
-        0,
-      );
-      expect(reading).toMatchObject({
+      expect(readAnswer('transfer-in', answeredWith(text), 0)).toMatchObject({
         kind: 'accepted',
         transaction: {
           receivedAmount: { amount: null, otherFieldsJson: '{"amount":"ten"}' },
