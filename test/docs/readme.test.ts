@@ -8,6 +8,7 @@ import { readSomeSettings, SETTINGS } from 'payment-processor-contract/config';
 import { TOPIC_SETTING_NAMES, topicDefinitions } from 'payment-processor-contract/topic-definitions';
 import { eventId } from 'payment-processor-contract/cloud-events';
 import { grantCommand, ROLE_NAMES, rightsOf } from 'payment-processor-contract/rights';
+import { METRICS } from '../../src/ops/metrics-table.ts';
 import { PAGES } from './snippets.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -52,6 +53,12 @@ describe.each(PAGES)('%s', (page) => {
     const known = new Set([...Object.keys(SETTINGS), ...secretFiles, ...others]);
     const named = found(text, /(?<![A-Z0-9_<])([A-Z]+(?:_[A-Z0-9]+)+)\b/g);
     expect(named.filter((name) => families.has(name.split('_')[0]) && !known.has(name))).toEqual([]);
+  });
+
+  test('names metrics that exist', () => {
+    const metrics = new Set<string>(Object.values(METRICS).map(({ name }) => name));
+    const named = found(text, /\b(payments_[a-z_]+[a-z])\b/g).map((name) => name.replace(/_(bucket|count|sum)$/, ''));
+    expect(named.filter((name) => !metrics.has(name))).toEqual([]);
   });
 
   test('speaks of files that exist', () => {

@@ -18,7 +18,7 @@ import {
 import { KubernetesSchemas } from './kubernetes-validation.ts';
 
 const VALUE_SETS = { least: LEAST, everything: EVERYTHING, small: SMALL };
-/** Kubernetes has no schemas for these; custom-resources.test.ts checks them by hand. */
+/** Kubernetes has no schemas for these; test/cluster/life.test.ts applies them with the operators' definitions. */
 const CUSTOM_KINDS = ['KafkaTopic', 'KafkaUser', 'PrometheusRule', 'ScaledObject', 'ServiceMonitor'];
 
 const podSpec = z.looseObject({

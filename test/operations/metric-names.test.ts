@@ -90,15 +90,4 @@ describe('metrics that are queried', () => {
     const { triggers } = scaled?.spec as { triggers: { metadata: { query: string } }[] };
     expect(problemsOf(triggers[0]?.metadata.query ?? '')).toEqual([]);
   });
-
-  it('are reported if they do not exist', () => {
-    expect(problemsOf('sum(payments_made_up_total)')).toEqual(['there is no payments_made_up_total']);
-    expect(problemsOf('payments_results_total{outcome="LOST"}')).toEqual([
-      'outcome of payments_results_total is never LOST',
-    ]);
-    expect(problemsOf('max by (account) (payments_ready)')).toEqual(['nothing has the label account']);
-    expect(problemsOf('payments_command_duration_seconds')).toEqual([
-      'payments_command_duration_seconds is a histogram',
-    ]);
-  });
 });

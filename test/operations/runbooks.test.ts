@@ -1,11 +1,9 @@
-import { existsSync } from 'node:fs';
+/** What test/docs/readme.test.ts does not check of every page. */
 import { readdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createProgram } from 'payment-processor-cli/program';
-import { SETTINGS } from 'payment-processor-contract/config';
-import { METRICS } from '../../src/ops/metrics-table.ts';
 import { KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
 import { ROOT } from './tools.ts';
 
@@ -30,16 +28,6 @@ function commandAt(path: string): Command | undefined {
   return command;
 }
 
-/** Anchors of headings: lower case, no punctuation, hyphens for blanks. */
-async function anchorsOf(file: string): Promise<string[]> {
-  return found(await textOf(file), /^#+ (.+)$/gm).map((heading) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}_ -]/gu, '')
-      .replaceAll(' ', '-'),
-  );
-}
-
 describe('the runbooks', () => {
   it('exist for each alert, and each has its alert', () => {
     const named = runbooks.map((file) => file.slice(FOLDER.length + 1, -'.md'.length));
@@ -57,28 +45,6 @@ describe('the runbooks', () => {
     expect(found(text, /^## (.+)$/gm)).toEqual(['Symptom', 'Meaning', 'Action', 'Check']);
     expect(text).toContain('(README.md#paste-first)');
     for (const section of text.split(/^## .+$/m).slice(1)) expect(section.trim().length).toBeGreaterThan(10);
-  });
-
-  it.each(pages)('%s links to files and headings that exist', async (file) => {
-    const targets = found(await textOf(file), /\]\(([^)\s]+)\)/g).filter((target) => !/^https?:/.test(target));
-    for (const target of targets) {
-      const [path = '', anchor] = target.split('#');
-      const linked = path === '' ? file : join(dirname(file), path);
-      expect({ target, exists: existsSync(join(ROOT, linked)) }).toEqual({ target, exists: true });
-      if (anchor !== undefined) expect(await anchorsOf(linked)).toContain(anchor);
-    }
-  });
-
-  it.each(pages)('%s names metrics and settings that exist', async (file) => {
-    const text = await textOf(file);
-    const metrics = new Set<string>(Object.values(METRICS).map(({ name }) => name));
-    expect(found(text, /\b(payments_[a-z_]+[a-z])\b/g).filter((name) => !metrics.has(name))).toEqual([]);
-    const families = new Set(Object.keys(SETTINGS).map((name) => name.split('_')[0]));
-    const settings = found(text, /(?<![A-Z0-9_<])([A-Z]+(?:_[A-Z0-9]+)+)\b/g)
-      .filter((name) => families.has(name.split('_')[0]))
-      .filter((name) => !Object.keys(SETTINGS).includes(name.replace(/_FILE$/, '')))
-      .filter((name) => !/^KAFKA_SSL_\w+_FILE$/.test(name));
-    expect(settings).toEqual([]);
   });
 
   it.each(pages)("%s has Kafka's commands with the brokers and the rights to reach them", async (file) => {
