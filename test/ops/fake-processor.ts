@@ -2,7 +2,7 @@
 import type { PaymentApiSnapshot } from '../../src/api/payment-api.ts';
 import type { InputStatus, LaneSetStatus, LaneStatus } from '../../src/lanes/lane-status.ts';
 import type { CommandView } from '../../src/store/command-view.ts';
-import type { LedgerStatus } from '../../src/store/ledger-view.ts';
+import type { LedgerLaneStatus, LedgerStatus } from '../../src/store/ledger-view.ts';
 import type { GroupProcess } from '../../src/consumers/group-processes.ts';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
@@ -14,6 +14,7 @@ import type { KafkaAccess } from '../../src/producers/kafka-access.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { RegistryFault } from 'payment-processor-contract/registry';
 import { topicNames } from 'payment-processor-contract/topics';
+import type { CommandResult } from 'payment-processor-contract/types';
 
 export const TOPICS = topicNames('payments');
 /** Something that must never be shown. */
@@ -150,19 +151,25 @@ export function inputStatus(change: Partial<InputStatus> = {}): InputStatus {
   };
 }
 
-export function servingApi(): PaymentApiSnapshot {
+/** What the ledger says of a lane. */
+export function ledgerLane(lane: number, change: Partial<LedgerLaneStatus> = {}): LedgerLaneStatus {
+  return { lane, owner: null, nextOffset: 0n, unknown: [], holds: {}, ...change };
+}
+
+export function laneOwner(processId: string, atMs: number): NonNullable<LedgerLaneStatus['owner']> {
+  return { processId, atMs, token: 't', transactionalId: 'id', barren: 0, fencedCallUntilMs: 0, laneCount: 1 };
+}
+
+/** What reports and metrics read of a result. */
+export function aResult(change: Partial<CommandResult>): CommandResult {
+  const times = { commandTimestamp: 1_000n, completedAt: 1_400n, revision: 1 };
+  return { commandKey: SECRET_KEY, commandType: 'transfer-in', outcome: 'ACCEPTED', ...times, ...change } as never;
+}
+
+function servingApi(): PaymentApiSnapshot {
   const healthy = { breaker: 'closed', lastFault: null, callsUnderWay: 0, allowance: null } as const;
-  return {
-    state: { kind: 'serving' },
-    callsUnderWay: 0,
-    operations: {
-      'create-quote': { ...healthy },
-      'execute-quote': { ...healthy },
-      'transfer-in': { ...healthy },
-      'reject-transaction': { ...healthy },
-      'simulate-uma-receive': { ...healthy },
-    },
-  };
+  const operations = Object.fromEntries(COMMAND_TYPES.map((type) => [type, { ...healthy }])) as never;
+  return { state: { kind: 'serving' }, callsUnderWay: 0, operations };
 }
 
 export function entry(commandType: Entry['commandType'], timestampMs: number, phase: Entry['phase']): Entry {

@@ -1,16 +1,11 @@
 /** Gauges for the ledger, for stalled lanes and for other producers' open transactions. */
 import { describe, expect, it } from 'vitest';
-import type { LedgerLaneStatus } from '../../src/store/ledger-view.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
-import { FakeProcessor, inputStatus, laneStatus, SECRET_KEY, TOPICS } from './fake-processor.ts';
+import { FakeProcessor, inputStatus, laneOwner, laneStatus, ledgerLane, SECRET_KEY, TOPICS } from './fake-processor.ts';
 
 async function textOf(processor: FakeProcessor): Promise<string> {
   return createMetrics().text(await new StateReader(processor.sources()).read());
-}
-
-function ledgerLane(lane: number, change: Partial<LedgerLaneStatus> = {}): LedgerLaneStatus {
-  return { lane, owner: null, nextOffset: 0n, unknown: [], holds: {}, ...change };
 }
 
 describe('UNKNOWN results', () => {
@@ -170,19 +165,10 @@ describe('the processes of the group', () => {
   it('are listed with the lanes that the group assigned and those that the ledger says they own', async () => {
     const processor = new FakeProcessor();
     processor.lanes.processId = 'aaaaaaaa-0000';
-    const owner = (processId: string, atMs: number) => ({
-      processId,
-      token: 't',
-      atMs,
-      transactionalId: 'id',
-      barren: 0,
-      fencedCallUntilMs: 0,
-      laneCount: 1,
-    });
     processor.ledger.lanes = [
-      ledgerLane(0, { owner: owner('aaaaaaaa-0000', 1_000) }),
-      ledgerLane(1, { owner: owner('bbbbbbbb-0000', 2_000) }),
-      ledgerLane(2, { owner: owner('cccccccc-0000', 3_000) }),
+      ledgerLane(0, { owner: laneOwner('aaaaaaaa-0000', 1_000) }),
+      ledgerLane(1, { owner: laneOwner('bbbbbbbb-0000', 2_000) }),
+      ledgerLane(2, { owner: laneOwner('cccccccc-0000', 3_000) }),
       ledgerLane(3),
     ];
     processor.members = async () => [
@@ -200,14 +186,8 @@ describe('the processes of the group', () => {
         ...{ assigned: [1, 2], owned: [1], since: '1970-01-01T00:00:02.000Z' },
       },
       {
-        process: null,
-        isThis: false,
-        standing: 'gone',
-        host: null,
-        address: null,
-        assigned: [],
-        owned: [3],
-        since: null,
+        ...{ process: null, isThis: false, standing: 'gone', host: null, address: null },
+        ...{ assigned: [], owned: [3], since: null },
       },
       {
         ...{ process: 'cccccccc', isThis: false, standing: 'gone', host: null, address: null },
@@ -219,19 +199,7 @@ describe('the processes of the group', () => {
   it('do not count as gone while Kafka has not said who is in the group', async () => {
     const processor = new FakeProcessor();
     processor.members = () => Promise.reject(new Error('not allowed'));
-    processor.ledger.lanes = [
-      ledgerLane(0, {
-        owner: {
-          processId: 'bbbbbbbb-0',
-          token: 't',
-          atMs: 0,
-          transactionalId: 'id',
-          barren: 0,
-          fencedCallUntilMs: 0,
-          laneCount: 1,
-        },
-      }),
-    ];
+    processor.ledger.lanes = [ledgerLane(0, { owner: laneOwner('bbbbbbbb-0', 0) })];
     const { lagEndsAgeSeconds, members } = await new StateReader(processor.sources()).read();
     expect(members).toMatchObject([{ process: 'bbbbbbbb', standing: 'unknown' }]);
     expect(lagEndsAgeSeconds).toBe(0);

@@ -3,8 +3,7 @@ import { createMetrics } from '../../src/ops/metrics.ts';
 import { METRICS } from '../../src/ops/metrics-table.ts';
 import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
-import type { CommandResult } from 'payment-processor-contract/types';
-import { A_LETTER, entry, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
+import { A_LETTER, aResult as result, entry, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
 
 async function textOf(processor: FakeProcessor, metrics = createMetrics()): Promise<string> {
   return metrics.text(await new StateReader(processor.sources()).read());
@@ -19,17 +18,6 @@ function seriesOf(text: string, name: string): Record<string, number> {
       Number(line.slice(line.lastIndexOf(' ') + 1)),
     ]),
   );
-}
-
-function result(change: Partial<CommandResult>): CommandResult {
-  return {
-    commandType: 'transfer-in',
-    outcome: 'ACCEPTED',
-    commandTimestamp: 1_000n,
-    completedAt: 1_400n,
-    revision: 1,
-    ...change,
-  } as CommandResult;
 }
 
 describe('the table of metrics', () => {

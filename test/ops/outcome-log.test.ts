@@ -5,6 +5,7 @@ import type { LaneReports } from '../../src/lanes/reports.ts';
 import { keyHash } from 'payment-processor-contract/key-hash';
 import { withOutcomeLog } from '../../src/ops/outcome-log.ts';
 import { resultOf } from '../../packages/client/test/fixtures.ts';
+import { A_LETTER } from './fake-processor.ts';
 
 function logged(tell: (reports: LaneReports) => void): { lines: Record<string, unknown>[]; passedOn: string[] } {
   const [lines, passedOn]: [Record<string, unknown>[], string[]] = [[], []];
@@ -34,19 +35,8 @@ test('UNKNOWN and FAILED results, with the hash of the key', () => {
 });
 
 test('a dead letter with its offset, and a whole batch with its last offset', () => {
-  const letter = {
-    reason: 'UNREADABLE_BATCH' as const,
-    message: 'what was published',
-    topic: 'commands',
-    partition: 1,
-    offset: 7n,
-    timestampMs: 0,
-    key: null,
-    value: null,
-    headers: {},
-    cut: null,
-    lastOffset: 12n,
-  };
+  const where = { topic: 'commands', partition: 1, offset: 7n, lastOffset: 12n };
+  const letter = { ...A_LETTER, ...where, reason: 'UNREADABLE_BATCH', message: 'what was published' } as const;
   const { lines } = logged((reports) => reports.deadLettered(1, letter));
   const place = { topic: 'commands', partition: 1, offset: '7', lastOffset: '12' };
   expect(lines).toMatchObject([{ event: 'dead-letter', lane: 1, keyHash: null, reason: 'UNREADABLE_BATCH', ...place }]);
