@@ -1,5 +1,4 @@
 /** A real Chromium, watched for what the page must not do. */
-import { mkdir } from 'node:fs/promises';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 
 /** Where Debian installs it. */
@@ -14,8 +13,6 @@ const ARGUMENTS = [
   '--disable-component-update',
   '--disable-sync',
 ];
-/** Folder for screenshots; without it none are taken. */
-const SHOTS_FOLDER = process.env['PAGE_SHOTS'];
 /** What the browser logs about a response that is missing or not 200. */
 const NETWORK_ERROR = 'Failed to load resource';
 const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
@@ -89,12 +86,6 @@ export class Visit {
   /** All visible text of the page. */
   text(): Promise<string> {
     return this.page.locator('body').innerText();
-  }
-
-  async shoot(name: string): Promise<void> {
-    if (SHOTS_FOLDER === undefined) return;
-    await mkdir(SHOTS_FOLDER, { recursive: true });
-    await this.page.screenshot({ path: `${SHOTS_FOLDER}/${name}.png`, fullPage: true });
   }
 
   close(): Promise<void> {

@@ -1,11 +1,9 @@
 /** The page of a group of several members, each with real endpoints, in a real browser. */
-import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { VisitingBrowser, type Visit } from './browser.ts';
-import { ShownProcessor } from './shown-processor.ts';
+import { ShownProcessor } from '../ops/shown-processor.ts';
 
 const TOKEN = 'a-token-of-the-group';
-const PHONE = { viewport: { width: 390, height: 844 } };
 const browser = new VisitingBrowser();
 const processors: ShownProcessor[] = [];
 
@@ -67,8 +65,8 @@ async function group(each: (made: ShownProcessor, index: number) => void = () =>
   return { asked, second, third, url };
 }
 
-async function shown(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
-  const opened = await browser.visit(url, options);
+async function shown(url: string): Promise<Visit> {
+  const opened = await browser.visit(url);
   await opened.page.getByLabel('Token').fill(TOKEN);
   await opened.page.keyboard.press('Enter');
   await opened.page.locator('#headline').waitFor();
@@ -128,9 +126,6 @@ describe('the page of a group', () => {
     expect(await opened.page.locator('#timeline b').count()).toBe(0);
     expect(changes).toMatch(/cccccccc\s+was given lanes 4 to 5/);
     await expectNothingWide(opened);
-    await opened.shoot('group-page-all');
-    await opened.page.emulateMedia({ colorScheme: 'dark' });
-    await opened.shoot('group-page-all-dark');
   });
 
   it('a member that is down: since when, what it had, its last figures, and what to do', async () => {
@@ -165,7 +160,6 @@ describe('the page of a group', () => {
       /cccccccc\s+is no longer in the group; had lanes 4 to 5/,
     );
     await expectNothingWide(opened);
-    await opened.shoot('group-page-one-down');
     // Taken over: a warning remains.
     for (const lane of [4, 5]) asked.setLane(lane, asked.lane());
     await opened.page.getByText('All of them are open with other members.').waitFor();
@@ -204,23 +198,11 @@ describe('the page of a group', () => {
     const opened = await shown(url);
     await opened.page.getByText(/No report from member bbbbbbbb since .+: its HTTP_AUTH_TOKEN differs/).waitFor();
     await opened.page.getByText(/No report from member cccccccc since .+: it has no address in the group/).waitFor();
-    expect(await opened.text()).toContain('The figures above count 1 of them.');
+    expect(await opened.text()).toContain('1 of 3 members reporting.');
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, with warnings');
     const command = opened.page.locator('#findings li').first().locator('code');
     expect(await command.innerText()).toMatch(/^curl -sS http:\/\/127\.0\.0\.1:\d+\/health\/ready$/);
     expect(await opened.text()).toMatch(/Admitted, unfinished\s+0 or more/);
     await expectNothingWide(opened);
-    await opened.shoot('group-page-silent');
-  });
-
-  it.each(['light', 'dark'] as const)('fits a phone, %s, with a member down', async (colorScheme) => {
-    const { asked, second, third, url } = await group();
-    const opened = await shown(url, { ...PHONE, colorScheme });
-    await opened.page.getByText('3 of 3 members reporting').waitFor();
-    await third.stop();
-    asked.groupWith({ processor: second, lanes: [2, 3] });
-    await opened.page.getByText(/Member cccccccc has been gone/).waitFor();
-    await expectNothingWide(opened);
-    await opened.shoot(`group-page-phone-${colorScheme}`);
   });
 });

@@ -3,7 +3,7 @@ import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entry, SECRET_KEY } from '../ops/fake-processor.ts';
 import { VisitingBrowser, type Visit } from './browser.ts';
-import { ShownProcessor } from './shown-processor.ts';
+import { ShownProcessor } from '../ops/shown-processor.ts';
 
 const TOKEN = 'a-token-of-the-test';
 const PHONE = { viewport: { width: 375, height: 800 } };
@@ -77,7 +77,6 @@ describe('the page finds one command by its key', () => {
     expect(found).toMatch(/Phase\s+DOUBTFUL/);
     expect(found).toMatch(/Calls that may have been sent\s+2/);
     expect(found).toMatch(/Doubt\s+a call since 2026-03-01T11:59:30.000Z may have taken effect/);
-    await opened.shoot('search');
     await lookUp('nobody-knows');
     await opened.page.getByText(/^Not found: .*has no such key/).waitFor();
     expect(await opened.page.locator('#search-result').innerText()).toBe('');
@@ -101,12 +100,9 @@ describe('the page shows the state of the processor', () => {
     expect(await opened.page.locator('#findings li').count()).toBe(0);
     expect(text).toContain('17 of 100');
     expect(text).toContain('48,211 keys remembered');
-    expect(text).toContain('6 of 6 lanes are open.');
+    expect(text).toMatch(/Lanes open\s+6 of 6\s+all of them/);
     expect(text).toContain('1 of 1 member reporting. This page is from process-, up for 15 min.');
     await expectClean(opened);
-    await opened.shoot('healthy-light');
-    await opened.page.emulateMedia({ colorScheme: 'dark' });
-    await opened.shoot('healthy-dark');
   });
 
   it("SANDBOX_COMMANDS is off: says that the sandbox's commands are not read", async () => {
@@ -142,52 +138,6 @@ describe('the page shows the state of the processor', () => {
     expect(text).toContain('2,160 commands wait in Kafka (1,440: no free call slot; 720: the lane is full');
     expect(text).toContain('Growing by 432 a minute.');
     await expectClean(opened);
-    await opened.shoot('behind-light');
-    await opened.page.emulateMedia({ colorScheme: 'dark' });
-    await opened.shoot('behind-dark');
-  });
-
-  it('behind, and catching up: does not call it growing because of the minute before', async () => {
-    processor = healthy();
-    const lags = [0, 40, 90, 160, 220, 300, 420, 560, 748, 600, 450, 313];
-    const waits = (lag: number) => ({
-      held: 0,
-      oldestTimestampMs: processor.nowMs - 90_000,
-      position: 5_000n - BigInt(lag),
-    });
-    await processor.live(lags.length, (index) => {
-      processor.setLane(0, processor.lane({ 'transfer-in': waits(lags[index] ?? 0) }));
-    });
-    const opened = await shown();
-    const text = await opened.text();
-    expect(text).toContain('Falling now: 0 (55 s before), 560 (20 s before), 313 now.');
-    expect(text).not.toContain('Growing');
-    await expectClean(opened);
-  });
-
-  it('lanes that were handed over with their lag: neither growth nor fall', async () => {
-    processor = healthy();
-    const waiting = { held: 64, oldestTimestampMs: processor.nowMs - 90_000, position: 4_000n } as const;
-    processor.lanes.lanes = new Map([[0, processor.lane()]]);
-    await processor.live(8);
-    await processor.live(4, () => {
-      processor.setLane(1, processor.lane({ 'transfer-in': waiting }));
-    });
-    const opened = await shown();
-    const text = await opened.text();
-    expect(text).toContain('1,000 commands wait in Kafka');
-    expect(text).toContain('Neither growing nor falling.');
-    await expectClean(opened);
-  });
-
-  it('definite refusals: are answers, whatever their status', async () => {
-    processor = healthy();
-    await processor.live(12, () => {
-      for (let number = 0; number < 6; number += 1) processor.call(20, number < 3 ? 'not-here' : 'accepted', true);
-    });
-    const opened = await shown();
-    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
-    await expectClean(opened);
   });
 
   it('every breaker open: unreachable, nowhere "serving", with a command to copy and a runbook', async () => {
@@ -208,7 +158,6 @@ describe('the page shows the state of the processor', () => {
     expect(runbook.status).toBe(200);
     expect(await runbook.text()).toMatch(/^# PaymentsBreakerOpen\n[^]*## Action/);
     await expectClean(opened);
-    await opened.shoot('unreachable');
   });
 
   it('breaker open, and no results: red, with the operation that waits', async () => {
@@ -233,24 +182,6 @@ describe('the page shows the state of the processor', () => {
     const row = opened.page.locator('#commands tbody tr', { hasText: 'execute-quote' });
     expect(await row.innerText()).toContain('10: the breaker is open after faults of the payment service');
     await expectClean(opened);
-    await opened.shoot('breaker');
-  });
-
-  it('registry down: says that commands wait', async () => {
-    processor = healthy();
-    const problem = 'connection refused';
-    for (const lane of [1, 2]) {
-      const waiting = { position: 4_997n, cause: 'registry', problem } as const;
-      processor.setLane(lane, processor.lane({ 'create-quote': waiting }));
-    }
-    await processor.live(13);
-    const opened = await shown();
-    const text = await opened.text();
-    expect(await opened.page.locator('#headline').innerText()).toMatch(/^No results: 6 commands wait/);
-    expect(text).toContain('The schema registry cannot be used (lanes 1, 2): connection refused');
-    expect(text).toContain('None is lost or refused. Check the registry.');
-    await expectClean(opened);
-    await opened.shoot('registry');
   });
 
   it('UNKNOWN, doubt and dead letters: how many, how old, and keys only as hashes', async () => {
@@ -287,27 +218,8 @@ describe('the page shows the state of the processor', () => {
     expect(await opened.page.locator('#unknown tbody tr').first().innerText()).toMatch(
       /^[0-9a-f]{8,}\s+execute-quote\s+2\s+2 h 5 min$/,
     );
-    expect(await opened.page.locator('#letters tbody tr', { hasText: 'NO_KEY' }).innerText()).toMatch(/\s2\s/);
     expect(await opened.page.content()).not.toContain(SECRET_KEY);
     await expectClean(opened);
-    await opened.shoot('unknown');
-  });
-
-  it('commands held back, stalled lanes, a ledger that is behind: each with what to do', async () => {
-    processor = healthy();
-    processor.owners([{ processId: processor.lanes.processId, lanes: [0, 1, 2, 3, 4, 5], atMs: processor.nowMs }]);
-    processor.highWatermarks = async () => new Map([[1, 5_012n]]);
-    processor.setLane(4, processor.lane({}, { isIdle: false, committedMs: processor.nowMs }));
-    processor.ledger.restore = { isUnderWay: true, seconds: 70 };
-    processor.ledger.lanes = processor.ledger.lanes.map((lane) => ({ ...lane, nextOffset: 0n }));
-    await processor.live(12);
-    const opened = await shown();
-    const text = await opened.text();
-    expect(text).toMatch(/An open transaction has blocked 72 messages of create-quote, .+, operator-decision for 55 s/);
-    expect(text).toContain('Lane 4 has committed nothing for 55 s');
-    expect(text).toContain('30,000 records of the ledger are not in the local store of process- yet');
-    await expectClean(opened);
-    await opened.shoot('standstill');
   });
 
   it('just started: says so, and shows no unknown figure as known', async () => {
@@ -319,9 +231,8 @@ describe('the page shows the state of the processor', () => {
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Starting');
     expect(text).toMatch(/Waiting in Kafka\s+not known/);
-    expect(text).toContain('No reporting member has a lane.');
+    expect(text).toMatch(/Lanes open\s+0 of 6\s+none handed out yet/);
     await expectClean(opened);
-    await opened.shoot('starting');
   });
 
   it('Kafka down: says that lag is old, that membership is not confirmed, and which lanes wait', async () => {
@@ -339,7 +250,6 @@ describe('the page shows the state of the processor', () => {
     expect(await opened.text()).toMatch(/Waiting in Kafka\s+0\s+as of 1 min 35 s ago/);
     expect(await opened.page.locator('#findings li').first().innerText()).toContain('Kafka has not answered for 1 min');
     await expectClean(opened);
-    await opened.shoot('kafka-down');
   });
 
   it('a stopped lane: says that it needs an operator, with its reason as text, never as markup', async () => {
@@ -353,7 +263,6 @@ describe('the page shows the state of the processor', () => {
     expect(await opened.page.locator('#state img, #state b').count()).toBe(0);
     expect(await opened.text()).toMatch(/Lanes open\s+5 of 6\s+1 stopped/);
     await expectClean(opened);
-    await opened.shoot('stopped');
   });
 });
 
@@ -377,8 +286,7 @@ describe('the page follows the processor', () => {
     expect(await opened.page.locator('#headline').innerText()).toBe('Not answering');
     const text = await opened.text();
     expect(text).toContain('Last known state: Healthy. Everything below is from then.');
-    expect(text).toContain('6 of 6 lanes');
-    await opened.shoot('gone');
+    expect(text).toMatch(/Lanes open\s+6 of 6/);
     await processor.serve(null, port);
     await opened.page.getByText('Live', { exact: true }).waitFor();
     expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
@@ -394,7 +302,6 @@ describe('with a token set', () => {
     await page.getByLabel('Token').waitFor();
     expect(await page.locator('#state').isVisible()).toBe(false);
     expect(await opened.text()).not.toContain('lanes');
-    await opened.shoot('token');
     // The field has the focus.
     await page.keyboard.type('wrong');
     await page.keyboard.press('Enter');
@@ -460,7 +367,6 @@ describe('the page is for everyone', () => {
       const transition = "getComputedStyle(document.getElementById('state')).transitionDuration";
       expect(await opened.page.evaluate<string>(transition)).toBe('0s');
       await expectClean(opened);
-      await opened.shoot(`phone-${colorScheme}`);
       await processor.stop();
     }
   });

@@ -1,15 +1,11 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createHttpServer, type HttpServer, type Route } from '../../src/ops/http-server.ts';
-import { GroupWatch } from '../../src/ops/group/group-watch.ts';
-import { createMetrics } from '../../src/ops/metrics.ts';
-import { operationsRoutes } from '../../src/ops/routes.ts';
-import { StateReader } from '../../src/ops/state-reader.ts';
-import { entry, FakeProcessor, inputStatus, laneStatus, SECRET_KEY, TOPICS } from './fake-processor.ts';
+import { entry, inputStatus, laneStatus, SECRET_KEY, TOPICS } from './fake-processor.ts';
+import { ShownProcessor } from './shown-processor.ts';
 
 const TOKEN = 'a-token-of-the-test';
-const MEMBER_KEY = 'a-key-of-the-test';
-const running: HttpServer[] = [];
+const running: (HttpServer | ShownProcessor)[] = [];
 
 afterEach(async () => {
   for (const server of running.splice(0)) await server.stop();
@@ -32,32 +28,23 @@ async function serve(
   return `http://127.0.0.1:${port}`;
 }
 
-function routesOf(processor: FakeProcessor): Route[] {
-  const state = new StateReader(processor.sources());
-  const none = { samples: () => [], events: () => [] };
-  return operationsRoutes({
-    ...{ state, metrics: createMetrics(), history: none, timeline: none, memberKey: () => MEMBER_KEY },
-    group: new GroupWatch({
-      ...{ ...none, readState: () => state.read(), authToken: TOKEN, clock: processor.clock },
-      ask: async () => ({ kind: 'fault', fault: 'unreachable' }),
-      onError: (error) => expect.fail(String(error)),
-    }),
-    command: (key) => processor.command(key),
-  });
+async function served(processor: ShownProcessor, authToken: string | null = null): Promise<string> {
+  running.push(processor);
+  return (await processor.serve(authToken)).slice(0, -1);
 }
 
 describe('health over HTTP', () => {
   it('is live in any state of lanes and service', async () => {
-    const processor = new FakeProcessor();
+    const processor = new ShownProcessor();
     processor.lanes.assigned = null;
     processor.api.state = { kind: 'held', reason: 'down', setting: null, sinceMs: 0 };
-    const answer = await fetch(`${await serve(routesOf(processor))}/health/live`);
+    const answer = await fetch(`${await served(processor)}/health/live`);
     expect([answer.status, await answer.json()]).toEqual([200, { live: true }]);
   });
 
   it('answers 200 when ready and 503 with the reasons when not, without a token', async () => {
-    const processor = new FakeProcessor();
-    const url = await serve(routesOf(processor), TOKEN);
+    const processor = new ShownProcessor();
+    const url = await served(processor, TOKEN);
     const ready = await fetch(`${url}/health/ready`);
     expect([ready.status, await ready.json()]).toEqual([200, { ready: true, reasons: [] }]);
     processor.isDraining = true;
@@ -72,7 +59,7 @@ describe('one command over HTTP', () => {
     fetch(`${url}/api/command`, { headers });
 
   it('requires the token, and the key in a header', async () => {
-    const url = await serve(routesOf(new FakeProcessor()), TOKEN);
+    const url = await served(new ShownProcessor(), TOKEN);
     const authorization = `Bearer ${TOKEN}`;
     expect((await ask(url, { 'command-key': 'order-1' })).status).toBe(401);
     expect((await ask(url, { authorization })).status).toBe(400);
@@ -90,7 +77,7 @@ describe('one command over HTTP', () => {
   });
 
   it('shows phase, calls and doubt, but not the key, fields or accounts', async () => {
-    const processor = new FakeProcessor();
+    const processor = new ShownProcessor();
     const { nowMs } = processor;
     const reason = 'no answer for "accountId": "ACCOUNT-OF-JANE" of jane@example.org';
     const doubtful = entry('transfer-in', nowMs - 60_000, {
@@ -100,7 +87,7 @@ describe('one command over HTTP', () => {
       refusal: null,
     });
     processor.commands.set(SECRET_KEY, { ...doubtful, attempts: 2, firstSentMs: nowMs - 30_000, lastEndedMs: nowMs });
-    const answer = await ask(await serve(routesOf(processor)), { 'command-key': SECRET_KEY });
+    const answer = await ask(await served(processor), { 'command-key': SECRET_KEY });
     const text = await answer.text();
     expect(JSON.parse(text)).toMatchObject({
       found: true,
@@ -117,7 +104,7 @@ describe('one command over HTTP', () => {
 
 describe('metrics and state over HTTP', () => {
   it('require the token when one is set', async () => {
-    const url = await serve(routesOf(new FakeProcessor()), TOKEN);
+    const url = await served(new ShownProcessor(), TOKEN);
     for (const path of ['/metrics', '/api/state']) {
       const without = await fetch(`${url}${path}`);
       expect(without.status).toBe(401);
@@ -130,7 +117,7 @@ describe('metrics and state over HTTP', () => {
   });
 
   it('show lanes, lag, unfinished commands and the service, but not keys or fields', async () => {
-    const processor = new FakeProcessor();
+    const processor = new ShownProcessor();
     const { nowMs } = processor;
     const intent = { state: 'INTENT', attemptId: 'a', processId: 'p', atMs: nowMs, timeoutMs: 10 } as const;
     const held = { held: 4, oldestTimestampMs: nowMs - 9_000, position: 6n, cause: 'held' } as const;
@@ -139,7 +126,7 @@ describe('metrics and state over HTTP', () => {
       laneStatus({ entries: [entry('transfer-in', nowMs - 30_000, intent)], inputs: [inputStatus(held)] }),
     );
     processor.ends = async () => new Map([[0, { low: 0n, high: 10n }]]);
-    const url = await serve(routesOf(processor));
+    const url = await served(processor);
     const text = await (await fetch(`${url}/api/state`)).text();
     expect(JSON.parse(text)).toMatchObject({
       at: '2026-03-01T12:00:00.000Z',
@@ -169,17 +156,17 @@ describe('metrics and state over HTTP', () => {
     });
     const metrics = await fetch(`${url}/metrics`);
     expect(metrics.headers.get('content-type')).toContain('text/plain; version=0.0.4');
-    const served = text + (await metrics.text());
-    expect(served).toContain('payments_lag_messages{lane="0",command="transfer-in"} 4');
-    expect(served).not.toContain(SECRET_KEY);
-    expect(served).not.toContain('JANE');
+    const shown = text + (await metrics.text());
+    expect(shown).toContain('payments_lag_messages{lane="0",command="transfer-in"} 4');
+    expect(shown).not.toContain(SECRET_KEY);
+    expect(shown).not.toContain('JANE');
   });
 
   it('show the last known values while Kafka hangs', async () => {
-    const processor = new FakeProcessor();
+    const processor = new ShownProcessor();
     processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 2n })] }));
     processor.ends = async () => new Map([[0, { low: 0n, high: 5n }]]);
-    const url = await serve(routesOf(processor));
+    const url = await served(processor);
     await fetch(`${url}/metrics`);
     processor.ends = () => new Promise(() => undefined);
     processor.nowMs += 60_000;
@@ -191,7 +178,7 @@ describe('metrics and state over HTTP', () => {
 
 describe('the HTTP server', () => {
   it('answers unknown paths with 404 and wrong methods with 405 and Allow, in JSON', async () => {
-    const url = await serve(routesOf(new FakeProcessor()));
+    const url = await served(new ShownProcessor());
     const unknown = await fetch(`${url}/nothing`);
     expect(unknown.status).toBe(404);
     expect(await unknown.json()).toHaveProperty('error');
@@ -201,14 +188,14 @@ describe('the HTTP server', () => {
   });
 
   it('ignores the query and answers HEAD without a body', async () => {
-    const url = await serve(routesOf(new FakeProcessor()));
+    const url = await served(new ShownProcessor());
     expect((await fetch(`${url}/health/live?from=probe`)).status).toBe(200);
     const head = await fetch(`${url}/health/ready`, { method: 'HEAD' });
     expect([head.status, await head.text()]).toEqual([200, '']);
   });
 
   it('refuses bodies, and headers that are too large', async () => {
-    const url = await serve(routesOf(new FakeProcessor()));
+    const url = await served(new ShownProcessor());
     const withBody = await exchange(url, 'GET /health/live HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello');
     expect(withBody).toMatch(/^HTTP\/1\.1 413 /);
     const large = await exchange(url, `GET /health/live HTTP/1.1\r\nHost: a\r\nX-Large: ${'x'.repeat(9_000)}\r\n\r\n`);
@@ -238,7 +225,7 @@ describe('the HTTP server', () => {
   });
 
   it('answers probes while a client holds more idle connections open than the limit', async () => {
-    const url = await serve(routesOf(new FakeProcessor()));
+    const url = await served(new ShownProcessor());
     const port = Number(new URL(url).port);
     const silent = Array.from({ length: 250 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));

@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest';
 import { groupState, type GroupState } from '../../src/ops/group/group-state.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
-import { FakeProcessor } from './fake-processor.ts';
+import { FakeProcessor, ledgerLane } from './fake-processor.ts';
 import { known, stateOf } from './group/known.ts';
 
 type Figure = { name: string; value: string; note: string };
 const overview: unknown = await import(new URL('../../src/ops/page/overview.js', import.meta.url).href);
-const { figuresOf } = overview as { figuresOf: (state: GroupState, samples: readonly never[]) => Figure[] };
+const { figuresOf } = overview as { figuresOf: (state: GroupState) => Figure[] };
 
 const LANES = [0, 1, 2, 3, 4, 5];
 
@@ -16,15 +16,21 @@ function owner(lanes: readonly number[]): FakeProcessor {
   const [status] = processor.lanes.lanes.values();
   processor.lanes.lanes = new Map();
   for (const lane of lanes) if (status !== undefined) processor.setLane(lane, status);
-  processor.ledger.lanes = LANES.map((lane) => ({ lane, owner: null, nextOffset: 0n, unknown: [], holds: {} }));
+  processor.ledger.lanes = LANES.map((lane) => ledgerLane(lane));
   return processor;
 }
 
 /** Figures of a group with only this member, by name. */
 async function shown(processor: FakeProcessor, names: readonly string[]): Promise<string[]> {
   const own = await stateOf(processor, 'aaaaaaaa-1');
-  const state = groupState({ nowMs: processor.nowMs, own, members: [known(own, { isThis: true })], timeline: [] });
-  const figures = figuresOf(state, []);
+  const state = groupState({
+    nowMs: processor.nowMs,
+    own,
+    members: [known(own, { isThis: true })],
+    samples: [],
+    timeline: [],
+  });
+  const figures = figuresOf(state);
   return names.map((name) => {
     const { note, value } = figures.find((figure) => figure.name === name) ?? { note: '', value: 'no figure' };
     return `${value}: ${note}`;

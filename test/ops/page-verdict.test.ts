@@ -3,16 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import type { GroupSample } from '../../src/ops/group/group-history.ts';
 import { groupState, type GroupState } from '../../src/ops/group/group-state.ts';
-import { entry, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
+import { entry, FakeProcessor, inputStatus, laneStatus, ledgerLane } from './fake-processor.ts';
 import { known, stateOf } from './group/known.ts';
 
 /** Modules of the page, without browser types. */
 const page = (name: string): Promise<unknown> => import(new URL(`../../src/ops/page/${name}`, import.meta.url).href);
 const { verdictOn } = (await page('verdict.js')) as {
-  verdictOn: (
-    state: GroupState,
-    samples: readonly GroupSample[],
-  ) => {
+  verdictOn: (state: GroupState) => {
     headline: string;
     level: string;
     summary: string;
@@ -30,11 +27,21 @@ function held(): FakeProcessor {
   return processor;
 }
 
+/** A minute of samples, each with this many results, and with these lags. */
+function minute(state: GroupState, results: number, lags: readonly number[] = [], inputs = 0): GroupSample[] {
+  return Array.from({ length: 12 }, (_, index) => ({
+    ...{ at: new Date(Date.parse(state.at) - (11 - index) * 5_000).toISOString(), intervalSeconds: 5, members: 2 },
+    ...{ lagMessages: lags[index] ?? 0, lagInputs: index < 12 - inputs ? 5 : 10 },
+    ...{ unfinished: 0, oldestUnansweredSeconds: 0, calls: 0, callFaults: 0, command95Seconds: null },
+    ...{ resultsAccepted: results, resultsOther: 0 },
+  }));
+}
+
 /** Two members; the first one answers. */
 async function group(first: FakeProcessor, second: FakeProcessor): Promise<GroupState> {
   const own = await stateOf(first, 'aaaaaaaa-1');
   const members = [known(own, { isThis: true }), known(await stateOf(second, 'bbbbbbbb-2'))];
-  return groupState({ nowMs: Date.parse(own.at), own, members, timeline: [] });
+  return groupState({ nowMs: Date.parse(own.at), own, members, samples: [], timeline: [] });
 }
 
 describe('a member that the service refuses, while it serves another', () => {
@@ -42,7 +49,7 @@ describe('a member that the service refuses, while it serves another', () => {
     const aside = held();
     aside.lanes = { ...aside.lanes, assigned: [], lanes: new Map(), asideReason: REASON };
     const state = await group(new FakeProcessor(aside.nowMs), aside);
-    const { findings, headline } = verdictOn(state, []);
+    const { findings, headline } = verdictOn(state);
     expect(headline).toBe('Working, with warnings');
     expect(findings).toEqual([
       expect.objectContaining({
@@ -59,7 +66,7 @@ describe('a member that the service refuses, while it serves another', () => {
     const aside = held();
     const asideReason = 'brokers do not answer this process, but they answer others: connect ETIMEDOUT 10.0.0.2:9092';
     aside.lanes = { ...aside.lanes, assigned: [], lanes: new Map(), asideReason };
-    const { findings } = verdictOn(await group(own, aside), []);
+    const { findings } = verdictOn(await group(own, aside));
     expect(findings[0]).toMatchObject({
       text: `Member bbbbbbbb stands aside, and other members have the lanes: ${asideReason}`,
       runbook: 'PaymentsMemberNotReady',
@@ -70,7 +77,7 @@ describe('a member that the service refuses, while it serves another', () => {
   test('still has lanes: the page says which member holds the service, not that there are no calls', async () => {
     const refused = held();
     const state = await group(new FakeProcessor(refused.nowMs), refused);
-    const { findings, headline } = verdictOn(state, []);
+    const { findings, headline } = verdictOn(state);
     expect(headline).toBe('Not healthy');
     expect(findings[0]?.text).toBe(`Payment service held: ${REASON} at bbbbbbbb`);
     expect(serviceInWords(state)).toBe('the service is held at bbbbbbbb: no calls there');
@@ -84,13 +91,13 @@ test('a hold is the headline, with operator, duration and lanes', async () => {
   const until = new Date(processor.nowMs - 1_000).toISOString();
   processor.ledger.lanes = [0, 1].map((lane) => {
     const holds = { 'transfer-in': { ...hold, at }, 'create-quote': { ...hold, at, until } };
-    return { lane, owner: null, nextOffset: 0n, unknown: [], holds };
+    return ledgerLane(lane, { holds });
   });
   const state = await group(processor, new FakeProcessor(processor.nowMs));
-  const { findings, headline, summary } = verdictOn(state, []);
+  const { findings, headline, summary } = verdictOn(state);
   expect(headline).toBe('Held by an operator: transfer-in');
   expect(summary).toMatch(/^Lanes that have not confirmed it may still begin calls of these types\. /);
-  expect(verdictOn({ ...state, lanesConfigured: 2 }, []).summary).toMatch(/^No call of these types begins\. /);
+  expect(verdictOn({ ...state, lanesConfigured: 2 }).summary).toMatch(/^No call of these types begins\. /);
   expect(findings[0]).toMatchObject({
     text: 'ada has held transfer-in in 2 of 6 lanes for 2 h',
     runbook: 'PaymentsHoldLasts',
@@ -100,39 +107,64 @@ test('a hold is the headline, with operator, duration and lanes', async () => {
   expect(await createMetrics().text(await stateOf(processor, 'aaaaaaaa-1'))).toContain(series);
 });
 
-test('an open transaction: the page leads to the publisher, and warns against aborting one of the processor itself', async () => {
+test('what waits for Kafka, the registry or a commit: each with what to do', async () => {
   const processor = new FakeProcessor();
-  processor.setLane(0, laneStatus({ inputs: [inputStatus()] }));
+  const waiting = { position: 4_997n, highWatermark: 5_000n, cause: 'registry', problem: 'refused' } as const;
+  for (const lane of [1, 2]) processor.setLane(lane, laneStatus({ inputs: [inputStatus(waiting)] }));
   const state = await group(processor, new FakeProcessor(processor.nowMs));
   const lanes = state.lanes.map((lane) => ({
     ...lane,
-    ledgerHeldBackSeconds: 40,
-    inputs: lane.inputs.map((input) => ({ ...input, heldBackMessages: 1, heldBackSeconds: 40 })),
+    ...{ ledgerHeldBackSeconds: 40, uncommittedSeconds: lane.lane === 2 ? 55 : 0 },
+    inputs: lane.inputs.map((input) => ({ ...input, heldBackMessages: 12, heldBackSeconds: 40 })),
   }));
-  const adviceOn = (what: string): string =>
-    verdictOn({ ...state, lanes }, []).findings.find(({ text }) => text.includes(what))?.advice ?? 'no finding';
-  expect(adviceOn('has blocked the ledger of lane')).toContain('Do not abort it before you have read the runbook');
-  expect(adviceOn('message')).toContain('Find the publisher by its transactional id');
+  const members = state.members.map((member) => ({
+    ...member,
+    figures: { ...member.figures!, ledgerBehindRecords: member.isThis ? 30_000 : 0 },
+  }));
+  const { findings } = verdictOn({ ...state, lanes, members });
+  for (const [text, advice] of [
+    [
+      'The schema registry cannot be used (lanes 1, 2): refused at aaaaaaaa',
+      'None is lost or refused. Check the registry',
+    ],
+    [
+      'An open transaction has blocked 24 messages of transfer-in for 40 s',
+      'Find the publisher by its transactional id',
+    ],
+    ['An open transaction has blocked the ledger of lanes 0 to 2 for 40 s', 'Do not abort it before you have read'],
+    ['Lane 2 has committed nothing for 55 s', 'Check the log, the brokers and the network'],
+    ['30,000 records of the ledger are not in the local store of aaaaaaaa yet', 'A lane that it takes over opens once'],
+  ] as const) {
+    expect(findings.find((finding) => finding.text === text)?.advice, text).toContain(advice);
+  }
+});
+
+test.each([
+  ['Growing by 120 a minute.', [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110], 0],
+  [
+    'Falling now: 0 (55 s before), 560 (20 s before), 313 now.',
+    [0, 40, 90, 160, 220, 300, 420, 560, 748, 600, 450, 313],
+    0,
+  ],
+  // A lane that was handed over with its lag.
+  ['Neither growing nor falling.', [0, 0, 0, 0, 0, 0, 0, 0, 1_000, 1_000, 1_000, 1_000], 4],
+])('%s', async (trend, lags, inputs) => {
+  const processor = new FakeProcessor();
+  const waiting = inputStatus({ held: 1, oldestTimestampMs: processor.nowMs - 90_000 });
+  processor.setLane(0, laneStatus({ inputs: [waiting] }));
+  const state = await group(processor, new FakeProcessor(processor.nowMs));
+  const { findings } = verdictOn({ ...state, samples: minute(state, 5, lags, inputs) });
+  expect(findings.find(({ text }) => text.startsWith('Behind'))?.advice).toContain(trend);
 });
 
 test('the service is held if it refuses all members', async () => {
   const state = await group(held(), held());
-  expect(verdictOn(state, []).headline).toBe('Not healthy');
+  expect(verdictOn(state).headline).toBe('Not healthy');
   expect(serviceInWords(state)).toBe('the service is held: no calls');
 });
 
 describe('the headline follows the effect', () => {
   const WAITING = { state: 'PARKED', untilMs: 0, reason: 'never sent' } as const;
-
-  /** A minute of samples, each with this many results. */
-  function minute(state: GroupState, results: number): GroupSample[] {
-    return Array.from({ length: 12 }, (_, index) => ({
-      ...{ at: new Date(Date.parse(state.at) - (11 - index) * 5_000).toISOString(), intervalSeconds: 5, members: 2 },
-      ...{ lagMessages: 0, lagInputs: 0, unfinished: 0, oldestUnansweredSeconds: 0, calls: 0, callFaults: 0 },
-      command95Seconds: null,
-      ...{ resultsAccepted: results, resultsOther: 0 },
-    }));
-  }
 
   /** The first member's transfers wait, and its breaker is open. */
   async function outage(seconds: number): Promise<GroupState> {
@@ -146,7 +178,7 @@ describe('the headline follows the effect', () => {
 
   test('no results while commands wait is red, with how many, for how long, and the last fault', async () => {
     const state = await outage(69);
-    expect(verdictOn(state, minute(state, 0))).toMatchObject({
+    expect(verdictOn({ ...state, samples: minute(state, 0) })).toMatchObject({
       level: 'bad',
       headline: 'No results: 2 commands wait, the oldest for 1 min 9 s',
       summary: 'Last fault: connection refused by api.example.com.',
@@ -158,7 +190,7 @@ describe('the headline follows the effect', () => {
     ['nothing has waited longer than the objective', 20, 0],
   ])('is amber where %s, and names the fault', async (_when, seconds, results) => {
     const state = await outage(seconds);
-    expect(verdictOn(state, minute(state, results))).toMatchObject({
+    expect(verdictOn({ ...state, samples: minute(state, results) })).toMatchObject({
       level: 'warning',
       headline: 'Working, with warnings',
       summary: 'Last fault: connection refused by api.example.com.',
@@ -167,7 +199,7 @@ describe('the headline follows the effect', () => {
 
   test('makes no claim about a period that no sample covers', async () => {
     const state = await outage(69);
-    expect(verdictOn(state, minute(state, 0).slice(-2)).level).toBe('warning');
+    expect(verdictOn({ ...state, samples: minute(state, 0).slice(-2) }).level).toBe('warning');
   });
 });
 
@@ -186,7 +218,7 @@ test('lanes of a gone member do not count as waiting if a member without a repor
   const silent = { ...known(own), process: 'cccccccc', figures: null, answeredMs: null, assigned: [1] };
   const told = (others: (typeof gone)[]): unknown => {
     const members = [known(own, { isThis: true }), gone, ...others];
-    const { findings } = verdictOn(groupState({ nowMs, own, members, timeline: [] }), []);
+    const { findings } = verdictOn(groupState({ nowMs, own, members, samples: [], timeline: [] }));
     return findings.find(({ text }) => text.startsWith('Member bbbbbbbb has been gone'));
   };
   expect(told([])).toMatchObject({

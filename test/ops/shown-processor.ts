@@ -1,9 +1,7 @@
 /**
  * A processor for the page to show: real endpoints, state, history and members, over lanes and a payment API set by a test.
  */
-import type { Outcome } from 'payment-processor-contract/commands';
-import type { CommandType } from 'payment-processor-contract/commands';
-import type { CommandResult } from 'payment-processor-contract/types';
+import { COMMAND_TYPES, type CommandType, type Outcome } from 'payment-processor-contract/commands';
 import type { DeadLetterReason } from '../../src/producers/dead-letters.ts';
 import { processName } from '../../src/consumers/group-processes.ts';
 import { askMember } from '../../src/ops/group/ask-member.ts';
@@ -15,10 +13,9 @@ import { createMetrics } from '../../src/ops/metrics.ts';
 import { operationsRoutes } from '../../src/ops/routes.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import { Timeline } from '../../src/ops/timeline.ts';
-import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { LedgerLaneStatus } from '../../src/store/ledger-view.ts';
 import type { InputStatus, LaneStatus } from '../../src/lanes/lane-status.ts';
-import { FakeProcessor, inputStatus, laneStatus, TOPICS } from '../ops/fake-processor.ts';
+import { aResult, FakeProcessor, inputStatus, laneOwner, laneStatus, ledgerLane, TOPICS } from './fake-processor.ts';
 
 const LANES = 6;
 const END = 5_000n;
@@ -35,7 +32,9 @@ export class ShownProcessor extends FakeProcessor {
     onError: (error) => this.errors.push(error),
   });
   readonly timeline = new Timeline(() => this.nowMs);
-  #address: string | null = null;
+  /** Where it is served; also afterwards. */
+  address: string | null = null;
+  watch: GroupWatch | null = null;
   #server: HttpServer | null = null;
 
   constructor(startedMs?: number) {
@@ -71,7 +70,7 @@ export class ShownProcessor extends FakeProcessor {
   unknown(command: CommandType, key: string, lane: number, ageMs: number): void {
     const completedMs = this.nowMs - ageMs;
     const lanes = Array.from({ length: LANES }, (_, number): LedgerLaneStatus => {
-      const known = this.ledger.lanes[number] ?? { lane: number, owner: null, nextOffset: END, unknown: [], holds: {} };
+      const known = this.ledger.lanes[number] ?? ledgerLane(number, { nextOffset: END });
       if (number !== lane) return known;
       return { ...known, unknown: [...known.unknown, { command, count: 1, oldestMs: completedMs }] };
     });
@@ -83,31 +82,15 @@ export class ShownProcessor extends FakeProcessor {
   owners(owners: readonly { processId: string; lanes: readonly number[]; atMs: number }[]): void {
     const lanes = Array.from({ length: LANES }, (_, lane): LedgerLaneStatus => {
       const found = owners.find((owner) => owner.lanes.includes(lane));
-      const owner =
-        found === undefined
-          ? null
-          : {
-              processId: found.processId,
-              atMs: found.atMs,
-              token: 't',
-              transactionalId: 'id',
-              barren: 0,
-              fencedCallUntilMs: 0,
-              laneCount: 1,
-            };
-      return { ...(this.ledger.lanes[lane] ?? { nextOffset: END, unknown: [], holds: {} }), lane, owner };
+      const owner = found === undefined ? null : laneOwner(found.processId, found.atMs);
+      return { ...(this.ledger.lanes[lane] ?? ledgerLane(lane, { nextOffset: END })), owner };
     });
     this.ledger = { ...this.ledger, lanes };
   }
 
-  result(outcome: Outcome, commandType: CommandType = 'transfer-in', key = 'key', lane = 0, ageMs = 0): void {
-    this.activity.reports.resulted(lane, {
-      commandKey: key,
-      commandType,
-      outcome,
-      commandTimestamp: BigInt(this.nowMs - ageMs - 180),
-      completedAt: BigInt(this.nowMs - ageMs),
-    } as CommandResult);
+  result(outcome: Outcome, commandType: CommandType = 'transfer-in', commandKey = 'key'): void {
+    const times = { commandTimestamp: BigInt(this.nowMs - 180), completedAt: BigInt(this.nowMs) };
+    this.activity.reports.resulted(0, aResult({ commandKey, commandType, outcome, ...times }));
   }
 
   call(durationMs: number, outcomeKind = 'accepted', isAnswered = outcomeKind === 'accepted'): void {
@@ -139,7 +122,7 @@ export class ShownProcessor extends FakeProcessor {
       process: processName(processor.lanes.processId),
       host: '10.0.0.7',
       lanes,
-      address: processor.#address,
+      address: processor.address,
     });
     this.members = async () => [
       memberOf(this, [...this.lanes.lanes.keys()]),
@@ -148,34 +131,27 @@ export class ShownProcessor extends FakeProcessor {
   }
 
   /** @returns the page's URL */
-  async serve(authToken: string | null = null, port = 0): Promise<string> {
+  async serve(authToken: string | null = null, port = 0, askTimeoutMs?: number): Promise<string> {
+    const state = this.#reader;
+    const [history, timeline] = [this.#history, this.timeline];
+    const onError = (error: unknown): unknown => this.errors.push(error);
     const group = new GroupWatch({
-      readState: () => this.#reader.read(),
-      samples: () => this.#history.samples(),
-      events: () => this.timeline.events(),
-      ask: askMember,
-      authToken,
+      ...{ readState: () => state.read(), samples: () => history.samples(), events: () => timeline.events() },
+      ask: (question) => askMember(question, askTimeoutMs),
       // Pauses between requests pass in real time, whatever the test's clock says.
-      clock: { nowMs: () => this.nowMs, monotonicMs: () => performance.now() },
-      onError: (error) => this.errors.push(error),
+      ...{ authToken, onError, clock: { nowMs: () => this.nowMs, monotonicMs: () => performance.now() } },
     });
+    this.watch = group;
     this.#server = createHttpServer({
-      host: '127.0.0.1',
-      port,
-      authToken,
+      ...{ host: '127.0.0.1', port, authToken },
       routes: operationsRoutes({
-        state: this.#reader,
-        metrics: createMetrics(),
-        history: this.#history,
-        timeline: this.timeline,
-        group,
-        command: (key) => this.command(key),
-        memberKey: () => (authToken === null || this.#address === null ? null : memberKey(authToken, this.#address)),
+        ...{ state, history, timeline, group, metrics: createMetrics(), command: (key) => this.command(key) },
+        memberKey: () => (authToken === null || this.address === null ? null : memberKey(authToken, this.address)),
       }),
-      onError: (_path, error) => this.errors.push(error),
+      onError: (_path, error) => onError(error),
     });
-    this.#address = `http://127.0.0.1:${(await this.#server.start()).port}`;
-    return `${this.#address}/`;
+    this.address = `http://127.0.0.1:${(await this.#server.start()).port}`;
+    return `${this.address}/`;
   }
 
   async stop(): Promise<void> {

@@ -8,6 +8,7 @@
  */
 import type { LaneOwner } from '../ledger-state.ts';
 import type { ProcessorState } from '../processor-state.ts';
+import type { GroupSample } from './group-history.ts';
 import type { GroupEvent } from './group-timeline.ts';
 import { groupMembers, isStarting, type GroupMember } from './group-members.ts';
 import { isCounted, type KnownMember, type ReportingMember } from './known-member.ts';
@@ -67,6 +68,8 @@ export interface GroupState {
   readonly areLettersRead: boolean;
   /** Since the start of each member that answers. */
   readonly activity: GroupActivity;
+  /** The last minute, oldest first; `/api/group/history` has more. */
+  readonly samples: readonly GroupSample[];
   /** Newest first. */
   readonly timeline: readonly GroupEvent[];
 }
@@ -77,10 +80,11 @@ export interface GroupInputs {
   readonly own: ProcessorState;
   /** All members, including this one. */
   readonly members: readonly KnownMember[];
+  readonly samples: readonly GroupSample[];
   readonly timeline: readonly GroupEvent[];
 }
 
-export function groupState({ members, nowMs, own, timeline }: GroupInputs): GroupState {
+export function groupState({ members, nowMs, own, samples, timeline }: GroupInputs): GroupState {
   const reporting = members.filter((member) => isCounted(member, nowMs));
   const reports = reporting.map(({ figures }) => figures);
   const lanes = lanesOf(reporting, own.ledger.owners);
@@ -111,6 +115,7 @@ export function groupState({ members, nowMs, own, timeline }: GroupInputs): Grou
     openLetters: own.openLetters,
     areLettersRead: own.areLettersRead,
     activity: activityOf(reports),
+    samples,
     timeline,
   };
 }

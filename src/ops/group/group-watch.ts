@@ -34,6 +34,8 @@ const MEMBERS_MAX = 200;
 const GONE_MAX = 20;
 const GONE_MS_MAX = 3_600_000;
 const SAMPLES_MAX = 180;
+/** A minute, and some before it, for the page. */
+const RECENT_SAMPLES = 15;
 /** A single late answer is not an event. */
 const SILENCE_NOTED_MS = 5_000;
 /** What our processes' names look like in the group. */
@@ -95,6 +97,7 @@ export class GroupWatch {
       nowMs: clock.nowMs(),
       own,
       members: [this.#ownMember(own), ...this.#members.values()],
+      samples: this.history().slice(-RECENT_SAMPLES),
       timeline: this.#timeline.events(processName(own.processId), events()),
     });
   }

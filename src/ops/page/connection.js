@@ -10,11 +10,10 @@
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {import('../command-state.ts').CommandState} CommandState */
-/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {{ sinceMs: number, problem: string }} Absence */
 /**
  * @typedef {object} Listener
- * @property {(state: GroupState, samples: readonly Sample[]) => void} answered
+ * @property {(state: GroupState) => void} answered
  * @property {(absence: Absence) => void} away
  * @property {(wasRefused: boolean) => void} tokenRequired `wasRefused`: the token that was entered is wrong
  */
@@ -23,8 +22,6 @@ const PAUSE_MS = 2_000;
 const PAUSE_MAX_MS = 30_000;
 /** Above the server's own limit for an answer. */
 const TIMEOUT_MS = 8_000;
-/** Members sample every 5 s, so every second answer is often enough. */
-const HISTORY_EVERY = 2;
 const TOKEN_NAME = 'http-auth-token';
 
 class TokenRequired extends Error {}
@@ -33,13 +30,10 @@ export class Connection {
   /** @type {Listener} */
   #listener;
   #failures = 0;
-  #answers = 0;
   /** @type {number | null} */
   #answeredMs = null;
   /** @type {number | null} */
   #failedMs = null;
-  /** @type {readonly Sample[]} */
-  #samples = [];
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #isAsking = false;
@@ -89,12 +83,7 @@ export class Connection {
   async #ask() {
     this.#isAsking = true;
     try {
-      const state = /** @type {GroupState} */ (await this.#get('/api/group'));
-      if (this.#answers % HISTORY_EVERY === 0) {
-        const history = /** @type {{ samples: readonly Sample[] }} */ (await this.#get('/api/group/history'));
-        this.#samples = history.samples;
-      }
-      this.#answered(state);
+      this.#answered(/** @type {GroupState} */ (await this.#get('/api/group')));
     } catch (error) {
       this.#failed(error);
     } finally {
@@ -104,13 +93,12 @@ export class Connection {
 
   /** @param {GroupState} state */
   #answered(state) {
-    this.#answers += 1;
     this.#failures = 0;
     this.#failedMs = null;
     this.#answeredMs = Date.now();
     this.#askLater(PAUSE_MS);
     // Outside the caller's try: an error in showing the state is our bug, and must not look like a missing answer.
-    queueMicrotask(() => this.#listener.answered(state, this.#samples));
+    queueMicrotask(() => this.#listener.answered(state));
   }
 
   /** @param {unknown} error */
@@ -118,8 +106,6 @@ export class Connection {
     if (error instanceof TokenRequired) {
       const wasRefused = this.hasToken();
       sessionStorage.removeItem(TOKEN_NAME);
-      this.#samples = [];
-      this.#answers = 0;
       this.#listener.tokenRequired(wasRefused);
       return;
     }

@@ -62,20 +62,24 @@ export function fillChildren(parent, items, make, fill) {
  */
 export function fillTable(id, headings, rows, none) {
   const table = /** @type {HTMLTableElement} */ (byId(id));
-  const [head] = table.getElementsByTagName('thead');
-  const [body] = table.getElementsByTagName('tbody');
-  if (head === undefined || body === undefined) throw new Error(`${id} lacks its parts`);
+  const head = table.tHead ?? table.createTHead();
+  const body = table.tBodies[0] ?? table.createTBody();
   const numbers = (rows[0] ?? []).map((cell) => cell.isNumber === true);
   fillChildren(head, [headings], newRow, (row, texts) =>
-    fillChildren(row, texts, newColumnHeading, (cell, text) => {
-      setText(cell, text);
-      cell.className = numbers[texts.indexOf(text)] === true ? 'number' : '';
-    }),
+    fillChildren(
+      row,
+      texts,
+      () => newHeading('col'),
+      (cell, text) => {
+        setText(cell, text);
+        cell.className = numbers[texts.indexOf(text)] === true ? 'number' : '';
+      },
+    ),
   );
   table.classList.toggle('empty', rows.length === 0);
   /** @type {readonly (readonly Cell[])[]} */
   const shown = rows.length === 0 ? [[{ text: none, kind: 'quiet' }]] : rows;
-  fillChildren(body, shown, newTableRow, (row, cells) => fillRow(row, cells, rows.length === 0 ? headings.length : 1));
+  fillChildren(body, shown, newRow, (row, cells) => fillRow(row, cells, rows.length === 0 ? headings.length : 1));
 }
 
 /**
@@ -102,7 +106,7 @@ function fillRow(row, cells, span) {
   // A row of data begins with its heading; the row that stands for no data does not.
   const heading = span === 1 ? 'TH' : 'TD';
   if (row.firstElementChild !== null && row.firstElementChild.tagName !== heading) row.replaceChildren();
-  if (row.firstElementChild === null && heading === 'TH') row.append(newRowHeading());
+  if (row.firstElementChild === null && heading === 'TH') row.append(newHeading('row'));
   fillChildren(row, cells, newCell, (cell, { text, kind, isNumber, title }) => {
     setText(cell, text);
     cell.className = [kind ?? '', isNumber === true ? 'number' : ''].join(' ').trim();
@@ -113,17 +117,6 @@ function fillRow(row, cells, span) {
 }
 
 const newRow = () => element('tr');
-const newTableRow = () => element('tr');
 const newCell = () => element('td');
-
-function newColumnHeading() {
-  const made = element('th');
-  made.scope = 'col';
-  return made;
-}
-
-function newRowHeading() {
-  const made = element('th');
-  made.scope = 'row';
-  return made;
-}
+/** @param {'col' | 'row'} scope */
+const newHeading = (scope) => Object.assign(element('th'), { scope });

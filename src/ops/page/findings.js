@@ -1,15 +1,12 @@
 /** The findings: each with its reason, the next step, a command to copy and its runbook. Pure. */
 import { causesInWords, lastMinute, staleLag, trend, waitingByCause } from './lag.js';
 import { memberFindings } from './member-findings.js';
-import { stepOfReason, STEPS } from './next-steps.js';
+import { finding, stepOfReason, STEPS } from './next-steps.js';
 import { atMembers } from './service.js';
 import { count, counted, duration, inWords, ranges, UNFINISHED } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {GroupState['lanes'][number]} Lane */
-/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
-/** @typedef {import('./next-steps.js').Step} Step */
-/** @typedef {Step & { text: string, isBad: boolean }} Finding `advice` begins with the reason, if that is known */
 
 /** A command that waits longer is worth a look. */
 const BEHIND_SECONDS = 60;
@@ -30,13 +27,11 @@ const FAULTS_CALLS_MIN = 10;
 /**
  * First operators' holds and missing members, then what keeps the others from their work, what waits for people, and the rest.
  * @param {GroupState} state
- * @param {readonly Sample[]} samples
- * @returns {Finding[]}
  */
-export function findingsOf(state, samples) {
+export function findingsOf(state) {
   return [
     ...holds(state),
-    ...memberFindings(state).map(({ isBad, step, text, why }) => ({ ...finding(text, step, why), isBad })),
+    ...memberFindings(state),
     ...staleEnds(state),
     ...state.reasons.map(({ isBlocking, processes, reason }) =>
       reason.startsWith(ASIDE)
@@ -44,8 +39,8 @@ export function findingsOf(state, samples) {
         : { ...stepOfReason(reason), text: `${sentence(reason)}${atMembers(state, processes)}`, isBad: isBlocking },
     ),
     ...unknown(state),
-    ...behind(state, samples),
-    ...callFaults(samples, state),
+    ...behind(state),
+    ...callFaults(state),
     ...deadLetters(state),
     ...ownFailures(state),
     ...oldDoubt(state),
@@ -55,12 +50,8 @@ export function findingsOf(state, samples) {
   ].map((found) => ({ ...found, command: found.command?.replace(/^cli /, `${state.deployment.cli} `) ?? null }));
 }
 
-/**
- * @param {GroupState} state
- * @param {readonly Sample[]} samples
- * @returns {Finding[]}
- */
-function behind(state, samples) {
+/** @param {GroupState} state */
+function behind(state) {
   const late = Object.entries(state.oldestUnansweredSeconds).flatMap(([command, seconds]) =>
     seconds !== null && seconds >= BEHIND_SECONDS ? [{ command, seconds }] : [],
   );
@@ -71,7 +62,7 @@ function behind(state, samples) {
   const why =
     waiting === 0
       ? `All are admitted: ${statesInWords(state)}.`
-      : `${counted(waiting, 'command waits', 'commands wait')} in Kafka (${causesInWords(shares)}). ${trend(samples)}`;
+      : `${counted(waiting, 'command waits', 'commands wait')} in Kafka (${causesInWords(shares)}). ${trend(state)}`;
   const oldest = late.length === 1 ? 'Oldest command' : 'Oldest commands';
   return [finding(`Behind. ${oldest} without a result: ${waits}`, STEPS.behind, why)];
 }
@@ -83,13 +74,9 @@ function statesInWords({ unfinished }) {
     .join('; ');
 }
 
-/**
- * @param {readonly Sample[]} samples
- * @param {GroupState} state
- * @returns {Finding[]}
- */
-function callFaults(samples, state) {
-  const recent = lastMinute(samples, state);
+/** @param {GroupState} state */
+function callFaults(state) {
+  const recent = lastMinute(state);
   const calls = recent.reduce((sum, sample) => sum + sample.calls, 0);
   const faults = recent.reduce((sum, sample) => sum + sample.callFaults, 0);
   if (calls < FAULTS_CALLS_MIN || faults * 100 < calls * FAULTS_PERCENT) return [];
@@ -98,10 +85,7 @@ function callFaults(samples, state) {
   return [finding(text, STEPS.callFaults)];
 }
 
-/**
- * @param {GroupState} state
- * @returns {Finding[]}
- */
+/** @param {GroupState} state */
 function unknown({ unknownResults }) {
   if (unknownResults.waiting === 0) return [];
   const oldest = unknownResults.oldestSeconds ?? 0;
@@ -112,7 +96,6 @@ function unknown({ unknownResults }) {
 /**
  * One per order, which may hold several commands.
  * @param {GroupState} state
- * @returns {Finding[]}
  */
 function holds({ holds: inForce, lanesConfigured }) {
   const orders = Map.groupBy(inForce, ({ at, operator }) => `${at} ${operator}`);
@@ -127,10 +110,7 @@ function holds({ holds: inForce, lanesConfigured }) {
   );
 }
 
-/**
- * @param {GroupState} state
- * @returns {Finding[]}
- */
+/** @param {GroupState} state */
 function deadLetters({ at, openLetters }) {
   if (openLetters.length === 0) return [];
   const reasons = openLetters.map(({ count: number, reason }) => `${reason} ${count(number)}`).join(', ');
@@ -141,10 +121,7 @@ function deadLetters({ at, openLetters }) {
   return [finding(text, STEPS.deadLetters)];
 }
 
-/**
- * @param {GroupState} state
- * @returns {Finding[]}
- */
+/** @param {GroupState} state */
 function ownFailures({ activity }) {
   if (activity.ownFailures === 0) return [];
   return [
@@ -155,10 +132,7 @@ function ownFailures({ activity }) {
   ];
 }
 
-/**
- * @param {GroupState} state
- * @returns {Finding[]}
- */
+/** @param {GroupState} state */
 function oldDoubt({ unfinished }) {
   const old = unfinished.filter((group) => group.state === 'DOUBTFUL' && group.oldestSeconds >= DOUBT_SECONDS);
   return old.map((group) => {
@@ -167,19 +141,13 @@ function oldDoubt({ unfinished }) {
   });
 }
 
-/**
- * @param {GroupState} state
- * @returns {Finding[]}
- */
+/** @param {GroupState} state */
 function staleEnds(state) {
   const age = staleLag(state);
   return age === null ? [] : [finding(`Kafka has not answered for ${age}`, STEPS.staleEnds)];
 }
 
-/**
- * @param {GroupState} state
- * @returns {Finding[]}
- */
+/** @param {GroupState} state */
 function heldBack({ lanes }) {
   const inputs = lanes
     .flatMap(({ inputs }) => inputs)
@@ -188,10 +156,7 @@ function heldBack({ lanes }) {
   return [...heldBackInputs(inputs), ...heldBackLedger(ledger)];
 }
 
-/**
- * @param {Lane['inputs']} inputs
- * @returns {Finding[]}
- */
+/** @param {Lane['inputs']} inputs */
 function heldBackInputs(inputs) {
   if (inputs.length === 0) return [];
   const messages = inputs.reduce((sum, input) => sum + input.heldBackMessages, 0);
@@ -201,10 +166,7 @@ function heldBackInputs(inputs) {
   return [finding(text, STEPS.heldBack)];
 }
 
-/**
- * @param {Lane[]} lanes
- * @returns {Finding[]}
- */
+/** @param {Lane[]} lanes */
 function heldBackLedger(lanes) {
   if (lanes.length === 0) return [];
   const oldest = Math.max(...lanes.map((lane) => lane.ledgerHeldBackSeconds ?? 0));
@@ -212,10 +174,7 @@ function heldBackLedger(lanes) {
   return [finding(text, STEPS.ledgerHeldBack)];
 }
 
-/**
- * @param {GroupState} state
- * @returns {Finding[]}
- */
+/** @param {GroupState} state */
 function standstill({ lanes }) {
   const still = lanes.filter((lane) => (lane.uncommittedSeconds ?? 0) >= STANDSTILL_SECONDS);
   if (still.length === 0) return [];
@@ -233,7 +192,6 @@ function lanesInWords(lanes) {
 /**
  * Not only after a start: opening a lane also means reading the ledger.
  * @param {GroupState} state
- * @returns {Finding[]}
  */
 function ledgerBehind({ members }) {
   return members.flatMap(({ figures, isCounted, process }) => {
@@ -249,15 +207,4 @@ function ledgerBehind({ members }) {
 /** @param {string} text */
 function sentence(text) {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
-}
-
-/**
- * @param {string} text
- * @param {Step} step
- * @param {string} [why] the reason, shown before what to do
- * @returns {Finding}
- */
-function finding(text, step, why = '') {
-  const advice = [why, step.advice].filter((part) => part !== '').join(' ');
-  return { ...step, text, advice, isBad: false };
 }

@@ -90,9 +90,9 @@ export function oldestUnanswered(state) {
 
 /**
  * The trend of the lag in a sentence; empty if it is unknown.
- * @param {readonly Sample[]} samples
+ * @param {GroupState} state
  */
-export function trend(samples) {
+export function trend({ samples }) {
   const last = samples.at(-1);
   const earlier = last === undefined ? undefined : sampleBefore(samples, last, TREND_MS);
   if (last?.lagMessages == null || earlier?.lagMessages == null) return '';
@@ -136,12 +136,11 @@ function msBetween(earlier, later) {
 
 /**
  * Results of all outcomes in the time before the state; null: no sample is that old.
- * @param {readonly Sample[]} samples
  * @param {GroupState} state
  * @param {number} ms
  */
-export function resultsOf(samples, state, ms) {
-  const fromMs = Date.parse(state.at) - ms;
+export function resultsOf({ at, samples }, ms) {
+  const fromMs = Date.parse(at) - ms;
   if (!samples.some((sample) => Date.parse(sample.at) <= fromMs)) return null;
   return samples
     .filter((sample) => Date.parse(sample.at) > fromMs)
@@ -159,10 +158,7 @@ export function lastFault({ deployment, operations }) {
     : `Last fault: ${FAULTS[faulty.lastFault ?? ''] ?? `${faulty.lastFault} from`} ${deployment.service}.`;
 }
 
-/**
- * @param {readonly Sample[]} samples
- * @param {GroupState} state
- */
-export function lastMinute(samples, state) {
-  return samples.filter((sample) => Date.parse(state.at) - Date.parse(sample.at) < 60_000);
+/** @param {GroupState} state */
+export function lastMinute({ at, samples }) {
+  return samples.filter((sample) => Date.parse(at) - Date.parse(sample.at) < 60_000);
 }

@@ -26,12 +26,12 @@ const freshness = byId('freshness');
 let absence = null;
 
 const connection = new Connection({
-  answered: (answer, samples) => {
+  answered: (answer) => {
     absence = null;
     document.body.classList.remove('away');
     reveal(state);
     forgetToken.hidden = !connection.hasToken();
-    showOverview(answer, samples);
+    showOverview(answer);
     showTables(answer);
     showMembers(answer);
     showTimeline(answer);

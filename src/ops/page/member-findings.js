@@ -1,18 +1,14 @@
 /** Problems with members of the group: gone, silent, or of another release. Pure. */
-import { STEPS } from './next-steps.js';
+import { finding, STEPS } from './next-steps.js';
 import { counted, duration, inWords, MEMBER_FAULTS, ranges, timeOfDay } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {GroupState['members'][number]} Member */
-/** @typedef {{ text: string, why: string, isBad: boolean, step: import('./next-steps.js').Step }} MemberFinding */
 
 /** How long we report a departed member once others have opened its lanes. */
 const GONE_MS = 15 * 60_000;
 
-/**
- * @param {GroupState} state
- * @returns {MemberFinding[]}
- */
+/** @param {GroupState} state */
 export function memberFindings(state) {
   return [...gone(state), ...silent(state), ...unreportedLanes(state), ...otherReleases(state)];
 }
@@ -26,10 +22,7 @@ export function lastLanes({ assigned, figures, owned }) {
   return assigned.length > 0 ? assigned : owned;
 }
 
-/**
- * @param {GroupState} state
- * @returns {MemberFinding[]}
- */
+/** @param {GroupState} state */
 function gone(state) {
   const nowMs = Date.parse(state.at);
   const isOpen = new Set(state.lanes.filter(({ stage }) => stage === 'open').map(({ lane }) => lane));
@@ -54,7 +47,7 @@ function gone(state) {
     const others = lanes.length === 0 ? '' : 'All of them are open with other members. ';
     const where = `${waiting.length > 0 ? notOpen : ''}${unreported.length > 0 ? notReported : ''}`;
     const why = `${where === '' ? others : where}${lastReport(member, nowMs)}`;
-    return { text, why, isBad: waiting.length > 0, step: STEPS.memberGone };
+    return finding(text, STEPS.memberGone, why, waiting.length > 0);
   });
 }
 
@@ -78,10 +71,7 @@ function isReplaced(state, { answeredAt, goneSince }) {
   return joined.filter(({ standing }) => standing !== 'gone').length >= departed.length;
 }
 
-/**
- * @param {GroupState} state
- * @returns {MemberFinding[]}
- */
+/** @param {GroupState} state */
 function silent({ at, members }) {
   const nowMs = Date.parse(at);
   return members
@@ -94,33 +84,29 @@ function silent({ at, members }) {
       const { address } = member;
       const step =
         address === null ? STEPS.memberSilent : { ...STEPS.memberSilent, command: `curl -sS ${address}/health/ready` };
-      return { text, why: `${its}${lastReport(member, nowMs)}`, isBad: false, step };
+      return finding(text, step, `${its}${lastReport(member, nowMs)}`);
     });
 }
 
 /**
  * Lanes that no member reports, beyond those of members that are gone or silent. That is normal while Kafka assigns lanes.
  * @param {GroupState} state
- * @returns {MemberFinding[]}
  */
 function unreportedLanes({ isStarting, members, reasons, unreportedLanes: unreported }) {
   const named = new Set(members.filter(({ isCounted }) => !isCounted).flatMap((member) => lastLanes(member)));
   const lanes = unreported.map(({ lane }) => lane).filter((lane) => !named.has(lane));
   if (lanes.length === 0 || isStarting || reasons.length > 0) return [];
   const text = `No member reports ${counted(lanes.length, 'lane')}: ${ranges(lanes)}`;
-  return [{ text, why: '', isBad: false, step: STEPS.lanesUnreported }];
+  return [finding(text, STEPS.lanesUnreported)];
 }
 
-/**
- * @param {GroupState} state
- * @returns {MemberFinding[]}
- */
+/** @param {GroupState} state */
 function otherReleases({ members }) {
   return members
     .filter(({ isCounted, unreportedParts }) => isCounted && unreportedParts.length > 0)
     .map(({ process, release, unreportedParts }) => {
       const text = `Member ${process} runs another release (${release ?? 'not known'}) and does not report: ${unreportedParts.join(', ')}`;
-      return { text, why: '', isBad: false, step: STEPS.otherRelease };
+      return finding(text, STEPS.otherRelease);
     });
 }
 

@@ -18,18 +18,7 @@ export function showMembers(state) {
     ...['Member', 'State', 'Lanes', 'In Kafka', 'Oldest', 'Unfinished', 'Calls', 'Last report', 'Address', 'Release'],
   ];
   fillTable('members', headings, rows, 'No member is known yet.');
-  setText(byId('group'), groupSummary(state));
-}
-
-/** @param {GroupState} state */
-function groupSummary({ isGroupKnown, lanes, lanesConfigured, members }) {
-  const inGroup = members.filter(({ standing }) => standing === 'member').length;
-  const reporting = members.filter(({ isCounted }) => isCounted).length;
-  const openLanes = lanes.filter(({ stage }) => stage === 'open').length;
-  const open = `${count(openLanes)} of ${counted(lanesConfigured, 'lane')} ${openLanes === 1 ? 'is' : 'are'} open.`;
-  if (!isGroupKnown) return `Kafka has not said who is in the group. ${open}`;
-  const sums = `The figures above count ${count(reporting)} of them.`;
-  return `${counted(inGroup, 'member')} in the group. ${open}${reporting === inGroup ? '' : ` ${sums}`}`;
+  setText(byId('group'), state.isGroupKnown ? '' : 'Kafka has not said who is in the group.');
 }
 
 /**
@@ -96,10 +85,7 @@ function standingOf({ fault, figures, goneSince, isCounted, standing }, nowMs) {
   return { text: `ready${up}` };
 }
 
-/**
- * @param {Member} member
- * @returns {Cell}
- */
+/** @type {(member: Member) => Cell} */
 function lanesOf(member) {
   const { assigned, figures, isCounted, isThis, owned, ownedSince, standing } = member;
   const taken = ownedSince === null ? '' : `; the last taken at ${instantInWords(new Date(ownedSince))}`;
@@ -112,10 +98,7 @@ function lanesOf(member) {
   return { text: `${ranges(lanes)}${open}`, title, ...marked(notOpen > 0, 'warning') };
 }
 
-/**
- * @param {Member} member
- * @returns {Cell}
- */
+/** @type {(member: Member) => Cell} */
 function lastReportCell({ answeredAt, isCounted, isThis }) {
   if (isThis || isCounted) return { text: 'now', isNumber: true };
   return { text: answeredAt === null ? 'never' : timeOfDay(new Date(answeredAt)), isNumber: true, kind: 'quiet' };

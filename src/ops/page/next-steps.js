@@ -6,118 +6,93 @@
  * @property {string | null} runbook its name; null: there is none
  * @property {string | null} command for a shell; `cli` stands for the command line of the processor that answers
  */
+/** @typedef {Step & { text: string, isBad: boolean }} Finding `advice` begins with the reason, if that is known */
 
 const DOCTOR = 'cli doctor';
 const LAG = 'cli lag';
 
-/** For each reason of readiness, by how the reason begins; the first match counts. @type {readonly (readonly [string, Step])[]} */
+/** For each reason of readiness, by how the reason begins; the first match counts. @type {readonly (readonly [string, string, string | null, string | null])[]} */
 const REASONS = [
-  ['draining', step('It ends its calls, commits their answers and hands its lanes over. Nothing to do.', null, null)],
+  ['draining', 'It ends its calls, commits their answers and hands its lanes over. Nothing to do.', null, null],
   [
     'not yet assigned',
-    step(
-      'After a start this passes within seconds. If not, Kafka or the registry does not answer: see the log.',
-      'PaymentsKafkaNotAnswering',
-      DOCTOR,
-    ),
+    'After a start this passes within seconds. If not, Kafka or the registry does not answer: see the log.',
+    'PaymentsKafkaNotAnswering',
+    DOCTOR,
   ],
   [
     'group not confirmed',
-    step(
-      'Check the brokers and the network. Another member may take its lanes over.',
-      'PaymentsMemberNotReady',
-      DOCTOR,
-    ),
+    'Check the brokers and the network. Another member may take its lanes over.',
+    'PaymentsMemberNotReady',
+    DOCTOR,
   ],
   [
     'acquiring',
-    step(
-      'A takeover passes within seconds; longer after a crash or with a large ledger.',
-      'PaymentsLanesNotOpen',
-      DOCTOR,
-    ),
+    'A takeover passes within seconds; longer after a crash or with a large ledger.',
+    'PaymentsLanesNotOpen',
+    DOCTOR,
   ],
-  ['releasing', step('The lanes go to another member within seconds.', null, null)],
+  ['releasing', 'The lanes go to another member within seconds.', null, null],
   [
     'lane',
-    step(
-      'It stopped rather than guess. An operator must decide: see the runbook. The other lanes continue.',
-      'PaymentsLaneStopped',
-      DOCTOR,
-    ),
+    'It stopped rather than guess. An operator must decide: see the runbook. The other lanes continue.',
+    'PaymentsLaneStopped',
+    DOCTOR,
   ],
   [
     'keeps being lost',
-    step(
-      'The processor retries. After three failures it sets the message aside. See the log.',
-      'PaymentsLaneStalled',
-      DOCTOR,
-    ),
+    'The processor retries. After three failures it sets the message aside. See the log.',
+    'PaymentsLaneStalled',
+    DOCTOR,
   ],
   [
-    'the schema registry cannot be used, and no command waits',
-    step(
-      'Commands with a known schema continue. Fix this before a process restarts: it would exit, or wait.',
-      'PaymentsRegistryRefused',
-      'cli schemas check',
-    ),
+    'the schema registry cannot be used, but no command waits',
+    'Commands with a known schema continue. Fix this before a process restarts: it would exit, or wait.',
+    'PaymentsRegistryRefused',
+    'cli schemas check',
   ],
   [
     'the schema registry',
-    step(
-      'Commands with a schema not yet known wait in Kafka. None is lost or refused. Check the registry.',
-      'PaymentsOldestUnansweredTooOld',
-      'cli schemas check',
-    ),
+    'Commands with a schema not yet known wait in Kafka. None is lost or refused. Check the registry.',
+    'PaymentsOldestUnansweredTooOld',
+    'cli schemas check',
   ],
-  ['payment service not checked', step('After a start this passes within seconds.', null, null)],
+  ['payment service not checked', 'After a start this passes within seconds.', null, null],
   [
     'stands aside, and other members have the lanes: brokers',
-    step(
-      'No command waits for it. Check the network from its node to each broker. It gets lanes again once all answer.',
-      'PaymentsMemberNotReady',
-      DOCTOR,
-    ),
+    'No command waits for it. Check the network from its node to each broker. It gets lanes again once all answer.',
+    'PaymentsMemberNotReady',
+    DOCTOR,
   ],
   [
     'stands aside',
-    step(
-      'No command waits for it. Fix the setting, here or at the service. It gets lanes again once its check succeeds.',
-      'PaymentsServiceHeld',
-      DOCTOR,
-    ),
+    'No command waits for it. Fix the setting, here or at the service. It gets lanes again once its check succeeds.',
+    'PaymentsServiceHeld',
+    DOCTOR,
   ],
   [
     'payment service held: wrong credentials',
-    step(
-      'Commands wait in Kafka. None is refused. Fix the credentials at the service or in our Secret. Files are reread within 15 s.',
-      'PaymentsServiceHeld',
-      DOCTOR,
-    ),
+    'Commands wait in Kafka. None is refused. Fix the credentials at the service or in our Secret. Files are reread within 15 s.',
+    'PaymentsServiceHeld',
+    DOCTOR,
   ],
   [
     'payment service held',
-    step(
-      'These members make no calls and check the service every few seconds. Commands of their lanes wait in Kafka; none is refused. After a minute, members that the service serves take the lanes over.',
-      'PaymentsServiceHeld',
-      DOCTOR,
-    ),
+    'These members make no calls and check the service every few seconds. Commands of their lanes wait in Kafka; none is refused. After a minute, members that the service serves take the lanes over.',
+    'PaymentsServiceHeld',
+    DOCTOR,
   ],
   [
     'payment service unreachable',
-    step(
-      'Commands are queued and retried automatically. Check the payment service and the network.',
-      'PaymentsBreakerOpen',
-      DOCTOR,
-    ),
+    'Commands are queued and retried automatically. Check the payment service and the network.',
+    'PaymentsBreakerOpen',
+    DOCTOR,
   ],
   [
     'breaker open',
-    step(
-      'Their commands are queued and retried automatically. Check the payment service.',
-      'PaymentsBreakerOpen',
-      DOCTOR,
-    ),
+    'Their commands are queued and retried automatically. Check the payment service.',
+    'PaymentsBreakerOpen',
+    DOCTOR,
   ],
 ];
 const NO_STEP = step('See the log.', null, DOCTOR);
@@ -195,7 +170,20 @@ export const STEPS = {
  * @returns {Step}
  */
 export function stepOfReason(reason) {
-  return REASONS.find(([beginning]) => reason.startsWith(beginning))?.[1] ?? NO_STEP;
+  const found = REASONS.find(([beginning]) => reason.startsWith(beginning));
+  return found === undefined ? NO_STEP : step(found[1], found[2], found[3]);
+}
+
+/**
+ * @param {string} text
+ * @param {Step} step
+ * @param {string} [why] the reason, shown before what to do
+ * @param {boolean} [isBad]
+ * @returns {Finding}
+ */
+export function finding(text, step, why = '', isBad = false) {
+  const advice = [why, step.advice].filter((part) => part !== '').join(' ');
+  return { ...step, text, advice, isBad };
 }
 
 /**

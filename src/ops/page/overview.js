@@ -14,21 +14,17 @@ import { blockedOperations, isHeldInPart, serviceInWords } from './service.js';
 import { count, counted, duration } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
-/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
 /** @typedef {{ name: string, value: string, note: string, kind?: 'warning' | 'bad' }} Figure */
 
 const NOT_ANSWERING = 'Not answering';
 const ABSENCE_ADVICE =
   'Check that the process is running, and read its log. Other members take over its lanes within seconds. Each of them has this page, too.';
 
-/**
- * @param {GroupState} state
- * @param {readonly Sample[]} samples
- */
-export function showOverview(state, samples) {
+/** @param {GroupState} state */
+export function showOverview(state) {
   showIdentity(state);
-  showVerdict(state, samples);
-  showFigures(state, samples);
+  showVerdict(state);
+  showFigures(state);
 }
 
 /**
@@ -62,12 +58,9 @@ function showIdentity(state) {
   );
 }
 
-/**
- * @param {GroupState} state
- * @param {readonly Sample[]} samples
- */
-function showVerdict(state, samples) {
-  const { findings, headline, level, summary } = verdictOn(state, samples);
+/** @param {GroupState} state */
+function showVerdict(state) {
+  const { findings, headline, level, summary } = verdictOn(state);
   byId('verdict').dataset['level'] = level;
   setText(byId('headline'), headline);
   setText(byId('summary'), summary);
@@ -110,14 +103,11 @@ function fillNext(next, command, runbook) {
   link.hidden = runbook === null;
 }
 
-/**
- * @param {GroupState} state
- * @param {readonly Sample[]} samples
- */
-function showFigures(state, samples) {
+/** @param {GroupState} state */
+function showFigures(state) {
   fillChildren(
     byId('figures'),
-    figuresOf(state, samples),
+    figuresOf(state),
     () =>
       element('div', {}, element('dt'), element('dd', { className: 'value' }), element('dd', { className: 'note' })),
     (item, { kind, name, note, value }) => {
@@ -130,12 +120,8 @@ function showFigures(state, samples) {
   );
 }
 
-/**
- * @param {GroupState} state
- * @param {readonly Sample[]} samples
- * @returns {Figure[]}
- */
-export function figuresOf(state, samples) {
+/** @param {GroupState} state */
+export function figuresOf(state) {
   const shares = waitingByCause(state, null);
   const isKnown = isLagKnown(state, null);
   const waiting = shares.reduce((sum, { messages }) => sum + messages, 0);
@@ -167,7 +153,7 @@ export function figuresOf(state, samples) {
       value: atLeast(count(unfinished), state),
       note: `${counted(state.keysRemembered, 'key')} remembered`,
     },
-    ...recentFigures(state, samples),
+    ...recentFigures(state),
     {
       name: 'Calls under way',
       value: `${count(state.callsUnderWay)} of ${count(state.callSlots)}`,
@@ -264,13 +250,9 @@ function lanesNote({ lanes, unreportedLanes }, open) {
   return open < lanes.length ? `${count(lanes.length - open)} not open yet` : 'all of them';
 }
 
-/**
- * @param {GroupState} state
- * @param {readonly Sample[]} samples
- * @returns {Figure[]}
- */
-function recentFigures(state, samples) {
-  const recent = lastMinute(samples, state);
+/** @param {GroupState} state */
+function recentFigures(state) {
+  const recent = lastMinute(state);
   const results = recent.reduce((sum, sample) => sum + sample.resultsAccepted + sample.resultsOther, 0);
   const slowest = Math.max(0, ...recent.map((sample) => sample.command95Seconds ?? 0));
   return [

@@ -1,17 +1,8 @@
 /** The lower part of the page: by command and lane, and what waits for an operator. */
-import { byId, fillTable, marked, setText } from './elements.js';
+import { fillTable, marked } from './elements.js';
 import { causesInWords, isLagKnown, isLedgerRead, waitingByCause } from './lag.js';
 import { atMembers, servedOperations } from './service.js';
-import {
-  BREAKERS,
-  count,
-  DEAD_LETTERS,
-  duration,
-  inWords,
-  OUTCOME_NEEDS_OPERATOR,
-  timeOfDay,
-  UNFINISHED,
-} from './words.js';
+import { BREAKERS, count, duration, inWords, OUTCOME_NEEDS_OPERATOR, UNFINISHED } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {import('./elements.js').Cell} Cell */
@@ -25,7 +16,6 @@ export function showTables(state) {
   showLanes(state);
   showUnknown(state);
   showUnfinished(state);
-  showDeadLetters(state);
   showResults(state);
 }
 
@@ -79,10 +69,7 @@ function showCommands(state) {
   fillTable('commands', headings, rows, 'No command is served.');
 }
 
-/**
- * @param {string} text
- * @returns {Cell}
- */
+/** @type {(text: string) => Cell} */
 function quietCell(text) {
   return { text, kind: 'quiet' };
 }
@@ -127,7 +114,6 @@ function showLanes(state) {
     ],
   }));
   const rows = [...reported, ...unreported].sort((left, right) => left.lane - right.lane).map(({ cells }) => cells);
-  setText(byId('lanes-reported'), lanes.length === 0 ? 'No reporting member has a lane.' : '');
   fillTable('lanes', ['Lane', 'Member', 'Stage', 'Unfinished', ...commands, ...OTHER_INPUTS], rows, 'None.');
 }
 
@@ -142,10 +128,7 @@ function unreportedCell(waiting, command) {
   return { text: count(messages), isNumber: true, title, kind: messages > 0 ? 'warning' : 'quiet' };
 }
 
-/**
- * @param {GroupState['lanes'][number]['inputs'][number] | undefined} input
- * @returns {Cell}
- */
+/** @type {(input: GroupState['lanes'][number]['inputs'][number] | undefined) => Cell} */
 function inputCell(input) {
   if (input?.lagMessages == null) return { text: 'not known', kind: 'quiet', isNumber: true };
   const { cause, lagMessages, oldestSeconds, position, problem } = input;
@@ -191,21 +174,6 @@ function showUnfinished({ unfinished, unreportedLanes }) {
     ['State', 'Operation', 'Number', 'Oldest'],
     rows,
     unreportedLanes.length > 0 ? 'None in the lanes that are reported.' : 'None.',
-  );
-}
-
-/** @param {GroupState} state */
-function showDeadLetters({ areLettersRead, openLetters }) {
-  const rows = openLetters.map(({ count: number, lastAt, reason }) => [
-    { text: `${reason}: ${inWords(DEAD_LETTERS, reason)}` },
-    { text: count(number), isNumber: true },
-    { text: timeOfDay(new Date(lastAt)), isNumber: true },
-  ]);
-  fillTable(
-    'letters',
-    ['Reason', 'Number', 'Last'],
-    rows,
-    areLettersRead ? 'None.' : 'Not known: their topic has not been read.',
   );
 }
 

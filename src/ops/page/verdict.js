@@ -4,8 +4,7 @@ import { lastFault, oldestUnanswered, resultsOf, waitingByCause } from './lag.js
 import { counted, duration } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
-/** @typedef {import('../group/group-history.ts').GroupSample} Sample */
-/** @typedef {import('./findings.js').Finding} Finding */
+/** @typedef {import('./next-steps.js').Finding} Finding */
 /** @typedef {{ level: 'good' | 'warning' | 'bad', headline: string, summary: string, findings: Finding[] }} Verdict */
 
 /** The objective for one command. If one has waited longer and none got a result in that time, nothing works. */
@@ -13,11 +12,10 @@ const ANSWERED_WITHIN_SECONDS = 30;
 
 /**
  * @param {GroupState} state
- * @param {readonly Sample[]} samples
  * @returns {Verdict}
  */
-export function verdictOn(state, samples) {
-  const findings = findingsOf(state, samples);
+export function verdictOn(state) {
+  const findings = findingsOf(state);
   const fault = lastFault(state);
   if (state.isStarting) {
     const summary = 'Lanes open as the group hands them out.';
@@ -31,7 +29,7 @@ export function verdictOn(state, samples) {
     const summary = `${calls} Commands wait until they are released, and still expire at COMMAND_MAX_AGE.`;
     return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
   }
-  if (isNothingAnswered(state, samples)) {
+  if (isNothingAnswered(state)) {
     return { level: 'bad', headline: nothingAnswered(state), summary: fault, findings };
   }
   if (findings.some(({ isBad }) => isBad)) {
@@ -44,13 +42,10 @@ export function verdictOn(state, samples) {
   return { level: 'good', headline: 'Healthy', summary: healthySummary(state), findings };
 }
 
-/**
- * @param {GroupState} state
- * @param {readonly Sample[]} samples
- */
-function isNothingAnswered(state, samples) {
+/** @param {GroupState} state */
+function isNothingAnswered(state) {
   if ((oldestUnanswered(state) ?? 0) < ANSWERED_WITHIN_SECONDS) return false;
-  return resultsOf(samples, state, ANSWERED_WITHIN_SECONDS * 1000) === 0;
+  return resultsOf(state, ANSWERED_WITHIN_SECONDS * 1000) === 0;
 }
 
 /** @param {GroupState} state */

@@ -4,7 +4,6 @@
 /** @typedef {import('../processor-state.ts').UnfinishedState['state']} UnfinishedName */
 /** @typedef {import('../processor-state.ts').ProcessorState['service']['state']} ServiceState */
 /** @typedef {import('../../api/breaker.ts').BreakerStage} BreakerStage */
-/** @typedef {import('../../producers/dead-letters.ts').DeadLetterReason} DeadLetterReason */
 
 const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
@@ -49,16 +48,12 @@ export function counted(number, one, many = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 
-/**
- * @param {Date} instant
- */
+/** @param {Date} instant */
 export function timeOfDay(instant) {
   return instant.toLocaleTimeString('en-GB');
 }
 
-/**
- * @param {Date} instant
- */
+/** @param {Date} instant */
 export function instantInWords(instant) {
   return `${instant.toLocaleDateString('en-CA')} ${timeOfDay(instant)}`;
 }
@@ -151,18 +146,6 @@ export const BREAKERS = {
   checking: 'checking the service',
   trial: 'trial: one call',
   ramp: 'ramping up',
-};
-
-/** @type {Readonly<Record<DeadLetterReason, string>>} */
-export const DEAD_LETTERS = {
-  UNREADABLE: 'the value cannot be read',
-  UNKNOWN_SCHEMA: 'the registry does not know its schema id',
-  NO_KEY: 'it has no key',
-  INVALID_KEY: 'its key is not allowed',
-  TOO_LARGE: 'it is too large',
-  SET_ASIDE: 'our own code failed on it three times: a bug',
-  REFUSED_DECISION: "an operator's decision that was refused",
-  UNREADABLE_BATCH: 'its whole batch cannot be decompressed or decoded',
 };
 
 /**

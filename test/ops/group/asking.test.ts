@@ -3,28 +3,28 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { askMember, type MemberReply } from '../../../src/ops/group/ask-member.ts';
-import { GroupWatch } from '../../../src/ops/group/group-watch.ts';
+import type { GroupWatch } from '../../../src/ops/group/group-watch.ts';
 import { memberKey } from '../../../src/ops/group/member-key.ts';
 import { memberReport } from '../../../src/ops/group/member-report.ts';
-import { createHttpServer, type HttpServer } from '../../../src/ops/http-server.ts';
-import { createMetrics } from '../../../src/ops/metrics.ts';
 import type { ProcessorState } from '../../../src/ops/processor-state.ts';
-import { operationsRoutes } from '../../../src/ops/routes.ts';
-import { StateReader } from '../../../src/ops/state-reader.ts';
-import { Timeline } from '../../../src/ops/timeline.ts';
 import { FakeProcessor } from '../fake-processor.ts';
+import { ShownProcessor } from '../shown-processor.ts';
 import { stateOf } from './known.ts';
 
 const TOKEN = 'the-token-of-the-group';
 const TIMEOUT_MS = 400;
-const servers: (Server | HttpServer)[] = [];
+const servers: (Server | ShownProcessor)[] = [];
+type Member = ShownProcessor & { readonly address: string; readonly watch: GroupWatch };
 
 afterEach(async () => {
   for (const server of servers.splice(0)) {
     if ('closeAllConnections' in server) {
       server.closeAllConnections();
       server.close();
-    } else await server.stop();
+    } else {
+      await server.stop();
+      expect(server.errors).toEqual([]);
+    }
   }
 });
 
@@ -42,40 +42,13 @@ async function stranger(handler: Handler): Promise<{ address: string; requests: 
   return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
 }
 
-interface Member {
-  readonly processor: FakeProcessor;
-  readonly timeline: Timeline;
-  readonly watch: GroupWatch;
-  readonly address: string;
-}
-
 /** A processor with all its HTTP endpoints. */
 async function member(processId: string, authToken: string | null = TOKEN): Promise<Member> {
-  const processor = new FakeProcessor();
-  processor.lanes.processId = processId;
-  const state = new StateReader(processor.sources());
-  const timeline = new Timeline(() => processor.nowMs);
-  const history = { samples: () => [] };
-  const watch = new GroupWatch({
-    ...{ readState: () => state.read(), authToken },
-    ...{ samples: () => [], events: () => timeline.events() },
-    ask: (question) => askMember(question, TIMEOUT_MS),
-    clock: { nowMs: () => processor.nowMs, monotonicMs: () => performance.now() },
-    onError: (error) => expect.fail(String(error)),
-  });
-  let address = '';
-  const server = createHttpServer({
-    ...{ host: '127.0.0.1', port: 0, authToken },
-    routes: operationsRoutes({
-      ...{ state, history, timeline, group: watch, metrics: createMetrics() },
-      command: (key) => processor.command(key),
-      memberKey: () => (authToken === null ? null : memberKey(authToken, address)),
-    }),
-    onError: (_path, error) => expect.fail(String(error)),
-  });
-  servers.push(server);
-  address = `http://127.0.0.1:${(await server.start()).port}`;
-  return { processor, timeline, watch, address };
+  const made = new ShownProcessor();
+  made.lanes.processId = processId;
+  await made.serve(authToken, 0, TIMEOUT_MS);
+  servers.push(made);
+  return made as Member;
 }
 
 function ask(address: string, change: Partial<Parameters<typeof askMember>[0]> = {}): Promise<MemberReply> {
@@ -101,13 +74,13 @@ describe('a member that another one asks', () => {
   });
 
   it('reports only recent samples and events if asked to', async () => {
-    const { address, processor, timeline } = await member('bbbbbbbb-2');
-    timeline.note('lanes', 'before');
-    processor.nowMs += 60_000;
-    timeline.note('lanes', 'after');
-    const reply = await ask(address, { after: new Date(processor.nowMs).toISOString() });
+    const other = await member('bbbbbbbb-2');
+    other.timeline.note('lanes', 'before');
+    other.nowMs += 60_000;
+    other.timeline.note('lanes', 'after');
+    const reply = await ask(other.address, { after: new Date(other.nowMs).toISOString() });
     expect(reply.kind === 'report' && reply.report.events.map(({ text }) => text)).toEqual(['after']);
-    const odd = await ask(address, { after: 'not an instant' });
+    const odd = await ask(other.address, { after: 'not an instant' });
     expect(odd.kind === 'report' && odd.report.events).toHaveLength(2);
   });
 
@@ -194,8 +167,8 @@ describe('the members of a group', () => {
   /** Kafka's group, as the first member sees it. */
   function groupOf(first: Member, others: readonly { process: string; address: string | null }[]): void {
     // Kafka's last answer counts for two seconds.
-    first.processor.nowMs += 2_500;
-    first.processor.members = async () => [
+    first.nowMs += 2_500;
+    first.members = async () => [
       { process: 'aaaaaaaa', host: '10.0.0.7', lanes: [0], address: first.address },
       ...others.map(({ address, process }) => ({ process, address, host: '10.0.0.8', lanes: [1] })),
     ];
@@ -264,7 +237,7 @@ describe('the members of a group', () => {
     expect((await first.watch.read()).members.map(({ isCounted }) => isCounted)).toEqual([true, true]);
     groupOf(first, []);
     const state = await first.watch.read();
-    const goneSince = new Date(first.processor.nowMs).toISOString();
+    const goneSince = new Date(first.nowMs).toISOString();
     expect(state.members[1]).toMatchObject({
       ...{ process: 'bbbbbbbb', standing: 'gone', goneSince, isCounted: false },
       figures: { lanes: [0], callSlots: 100 },
@@ -274,11 +247,11 @@ describe('the members of a group', () => {
       'bbbbbbbb opened the breaker of transfer-in (100 % faults)',
     ]);
     // Members for an hour, events for a day.
-    first.processor.nowMs += 3_601_000;
+    first.nowMs += 3_601_000;
     const later = await first.watch.read();
     expect(later.members).toHaveLength(1);
     expect(later.timeline).toHaveLength(2);
-    first.processor.nowMs += 24 * 3_600_000;
+    first.nowMs += 24 * 3_600_000;
     expect((await first.watch.read()).timeline).toEqual([]);
   });
 
@@ -288,8 +261,8 @@ describe('the members of a group', () => {
     groupOf(first, [{ process: 'bbbbbbbb', address: other.address }]);
     await first.watch.read();
     for (const members of [async () => [], () => Promise.reject(new Error('no coordinator'))]) {
-      first.processor.nowMs += 2_500;
-      first.processor.members = members;
+      first.nowMs += 2_500;
+      first.members = members;
       const { isGroupKnown, members: shown, timeline } = await first.watch.read();
       expect([shown[1]?.standing, timeline]).toEqual(['member', []]);
       expect(isGroupKnown).toBe(false);

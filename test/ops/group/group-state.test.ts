@@ -5,7 +5,7 @@ import { memberReport, readMemberReport, type MemberFigures } from '../../../src
 import { StateReader } from '../../../src/ops/state-reader.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { ProcessorState } from '../../../src/ops/processor-state.ts';
-import { entry, FakeProcessor, inputStatus, laneStatus } from '../fake-processor.ts';
+import { entry, FakeProcessor, inputStatus, laneOwner, laneStatus, ledgerLane } from '../fake-processor.ts';
 import { known, stateOf } from './known.ts';
 
 const OWN = 'aaaaaaaa-1';
@@ -24,7 +24,7 @@ function processor(lanes: readonly number[], admitted = 7n): FakeProcessor {
 }
 
 function group(own: ProcessorState, others: readonly KnownMember[] = [], nowMs = Date.parse(own.at)): GroupState {
-  return groupState({ nowMs, own, members: [known(own, { isThis: true }), ...others], timeline: [] });
+  return groupState({ nowMs, own, members: [known(own, { isThis: true }), ...others], samples: [], timeline: [] });
 }
 
 /** Another member's report as it arrives, with some parts changed. */
@@ -42,15 +42,8 @@ describe('the state of a group', () => {
   it('sums what each process does, and takes what all of them know from one', async () => {
     const [first, second] = [processor([0, 1]), processor([2, 3, 4], 9n)];
     for (const made of [first, second]) {
-      made.ledger.lanes = [
-        {
-          lane: 0,
-          owner: null,
-          nextOffset: 10n,
-          unknown: [{ command: 'transfer-in', count: 2, oldestMs: 0 }],
-          holds: {},
-        },
-      ];
+      const unknown = [{ command: 'transfer-in', count: 2, oldestMs: 0 }] as const;
+      made.ledger.lanes = [ledgerLane(0, { nextOffset: 10n, unknown })];
       made.activity.reports.failed(0, 'here', new Error('a bug'));
     }
     const own = await stateOf(first, OWN);
@@ -72,8 +65,8 @@ describe('the state of a group', () => {
   it('takes UNKNOWN results from the member whose copy of the ledger is least behind', async () => {
     const [restoring, complete] = [processor([0]), processor([1])];
     const unknown = [{ command: 'transfer-in', count: 5, oldestMs: 0 }] as const;
-    restoring.ledger.lanes = [{ lane: 0, owner: null, nextOffset: 0n, unknown: [], holds: {} }];
-    complete.ledger.lanes = [{ lane: 0, owner: null, nextOffset: 10n, unknown, holds: {} }];
+    restoring.ledger.lanes = [ledgerLane(0)];
+    complete.ledger.lanes = [ledgerLane(0, { nextOffset: 10n, unknown })];
     const [behind, upToDate] = [await stateOf(restoring, OWN), await stateOf(complete, OTHER)];
     expect(group(behind, [known(upToDate)]).unknownResults.waiting).toBe(5);
     expect(group(upToDate, [known(behind)]).unknownResults.waiting).toBe(5);
@@ -81,16 +74,7 @@ describe('the state of a group', () => {
 
   it('counts a lane that two members report once: for its owner according to the ledger', async () => {
     const [before, after] = [processor([0, 1]), processor([1, 2], 8n)];
-    const owner = {
-      processId: OTHER,
-      atMs: 1_000,
-      token: 't',
-      transactionalId: 'id',
-      barren: 0,
-      fencedCallUntilMs: 0,
-      laneCount: 1,
-    };
-    before.ledger.lanes = [{ lane: 1, owner, nextOffset: 10n, unknown: [], holds: {} }];
+    before.ledger.lanes = [ledgerLane(1, { owner: laneOwner(OTHER, 1_000), nextOffset: 10n })];
     const state = group(await stateOf(before, OWN), [known(await stateOf(after, OTHER))]);
     expect(state.lanes.map(({ lane, process }) => `${lane} ${process}`)).toEqual([
       ...['0 aaaaaaaa', '1 bbbbbbbb', '2 bbbbbbbb'],
@@ -166,7 +150,7 @@ describe('the state of a group', () => {
     const own = await stateOf(processor([0, 1]), OWN);
     expect(group(own)).toMatchObject({ callsUnderWay: 3, ready: true, members: [{ isThis: true, isCounted: true }] });
     const out = groupState({
-      ...{ nowMs: Date.parse(own.at) + 3_600_000, own, timeline: [] },
+      ...{ nowMs: Date.parse(own.at) + 3_600_000, own, samples: [], timeline: [] },
       members: [known(own, { isThis: true, standing: 'gone' })],
     });
     expect(out).toMatchObject({ callsUnderWay: 3, members: [{ isCounted: true, standing: 'gone' }] });
@@ -185,12 +169,8 @@ describe('a member that runs another release', () => {
     expect(made.lanes).toHaveLength(3);
     expect(made).toMatchObject({ callSlots: 100, callsUnderWay: 6 });
     expect(made.members[1]).toMatchObject({
-      ...{
-        isCounted: true,
-        isOtherRelease: true,
-        release: '0.0.9',
-        unreportedParts: ['unfinished', 'calls', 'results'],
-      },
+      ...{ isCounted: true, isOtherRelease: true, release: '0.0.9' },
+      unreportedParts: ['unfinished', 'calls', 'results'],
     });
   });
 
