@@ -9,7 +9,6 @@ export interface Memory {
   residentMax: number;
   resident: number;
   anonymous: number;
-  files: number;
 }
 
 export function memoryOf(pid: number): Memory {
@@ -20,6 +19,5 @@ export function memoryOf(pid: number): Memory {
     residentMax: mebibytes('VmHWM'),
     resident: mebibytes('VmRSS'),
     anonymous: mebibytes('RssAnon'),
-    files: mebibytes('RssFile'),
   };
 }

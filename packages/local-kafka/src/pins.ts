@@ -53,15 +53,6 @@ export const KAFKA_TOOLS_PIN: MavenPin = {
   downloadMegabytes: 45,
 };
 
-/** The optional competitor in the race. */
-export const PARALLEL_CONSUMER_PIN: MavenPin = {
-  kind: 'jars',
-  title: 'Confluent parallel consumer 0.5.3.2',
-  folder: 'parallel-consumer-0.5.3.2',
-  coordinates: ['io.confluent.parallelconsumer:parallel-consumer-core:0.5.3.2'],
-  downloadMegabytes: 25,
-};
-
 export interface ApicurioPin extends MavenPin {
   readonly jar: string;
   /** The setting with its database's address. */

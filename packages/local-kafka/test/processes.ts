@@ -21,11 +21,7 @@ export interface Script {
 
 /** @param file relative to this folder, or a file's URL */
 export function runScript(file: string, words: readonly string[] = [], environment: NodeJS.ProcessEnv = {}): Script {
-  return runProgram(process.execPath, [fileURLToPath(new URL(file, import.meta.url)), ...words], environment);
-}
-
-export function runProgram(program: string, words: readonly string[], environment: NodeJS.ProcessEnv = {}): Script {
-  const child = spawn(program, words, {
+  const child = spawn(process.execPath, [fileURLToPath(new URL(file, import.meta.url)), ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...environment },
   });

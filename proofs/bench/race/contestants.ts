@@ -1,14 +1,10 @@
 /** The processor, and what it is held against: each started as a process of its own on topics of its own. */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { installed } from 'payment-processor-local-kafka/cache';
-import { PARALLEL_CONSUMER_PIN } from 'payment-processor-local-kafka/pins';
-import { findJava } from 'payment-processor-local-kafka/tools';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
-import { runProgram, runScript, type Script } from '../../../packages/local-kafka/test/processes.ts';
+import { runScript } from '../../../packages/local-kafka/test/processes.ts';
 import type { Stack } from '../../../test/support/stack.ts';
 
-export const CONTESTANTS = ['processor', 'each-batch', 'each-message', 'ledger-alone', 'parallel-consumer'] as const;
+export const CONTESTANTS = ['processor', 'each-batch'] as const;
 export type Contestant = (typeof CONTESTANTS)[number];
 
 export interface Running {
@@ -34,18 +30,14 @@ export async function start(
     return { pids: running.map(({ pid }) => pid), resultTopic: stack.topics.results, stop };
   }
   const resultTopic = `${stack.settings.TOPIC_PREFIX}.peer-results`;
-  const [ledgerTopic, statusTopic] = [`${resultTopic}-ledger`, `${resultTopic}-status`];
-  const made = contestant === 'ledger-alone' ? [resultTopic, ledgerTopic, statusTopic] : [resultTopic];
   await withAdmin(stack.kafka, (admin) =>
-    admin.createTopics({ topics: made.map((topic) => ({ topic, numPartitions: lanes })) }),
+    admin.createTopics({ topics: [{ topic: resultTopic, numPartitions: lanes }] }),
   );
-  const { pid, stop } = await startPeer(contestant, {
+  const { pid, stop } = await startScript('peer.ts', {
     KAFKA_BROKERS: stack.settings.KAFKA_BROKERS.join(','),
     GROUP_ID: `${stack.settings.TOPIC_PREFIX}-peer`,
     COMMAND_TOPIC: stack.topics.commands['transfer-in'],
     RESULT_TOPIC: resultTopic,
-    LEDGER_TOPIC: ledgerTopic,
-    STATUS_TOPIC: statusTopic,
     API_BASE_URL: apiBaseUrl,
     SLOTS: String(slots),
     PARTITIONS: String(lanes),
@@ -60,23 +52,9 @@ interface Started {
   readonly stop: () => Promise<void>;
 }
 
-async function startPeer(
-  peer: Exclude<Contestant, 'processor'>,
-  environment: Readonly<Record<string, string>>,
-): Promise<Started> {
-  if (peer === 'ledger-alone') return startScript('ledger-peer.ts', environment);
-  if (peer !== 'parallel-consumer') return startScript('peer.ts', { PEER: peer, ...environment });
-  const [java, jars] = [await findJava(), await installed(PARALLEL_CONSUMER_PIN, (text) => console.error(text))];
-  const words = ['-cp', join(jars, '*'), join(import.meta.dirname, 'ParallelConsumerPeer.java')];
-  return started(peer, runProgram(java, words, environment));
-}
-
 /** A script of this folder, once it has printed its first line. */
-export function startScript(name: string, environment: Readonly<Record<string, string>>): Promise<Started> {
-  return started(name, runScript(new URL(name, import.meta.url).href, [], environment));
-}
-
-async function started(name: string, script: Script): Promise<Started> {
+export async function startScript(name: string, environment: Readonly<Record<string, string>>): Promise<Started> {
+  const script = runScript(new URL(name, import.meta.url).href, [], environment);
   const first = await script.lines.next();
   if (first.done === true) throw new Error(`${name} ended: ${script.errorText()}`);
   const stop = async (): Promise<void> => {
