@@ -13,17 +13,17 @@
  *
  * Exit code 1 when a lane of a killed member had no result within KAFKA_SESSION_TIMEOUT_MS + 3 s.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { withStackAtHand } from '../kafka-at-hand.ts';
 import type { RunningProcessor } from '../../test/support/processor.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
-import { sumOf } from '../soak/samples.ts';
+import { sumOf } from '../soak/sampler.ts';
 import { spreadOf, type Spread } from '../spread.ts';
 import { memoryOf, type Memory } from './process-memory.ts';
-import { SteadyLoad } from './steady-load.ts';
+import { SteadyLoad } from '../steady-load.ts';
 import { storeBytes, writeLedger } from './take-over-ledger.ts';
-import { SESSION_TIMEOUT_MS, USUAL_TIMES } from './usual-times.ts';
 
 const { values } = parseArgs({
   options: {
@@ -36,6 +36,14 @@ const { values } = parseArgs({
 });
 
 const keys = Number(values.keys);
+const SESSION_TIMEOUT_MS = 6_000;
+/** As in operation, where a stack's own are short for tests. */
+const USUAL_TIMES = {
+  KAFKA_SESSION_TIMEOUT_MS: String(SESSION_TIMEOUT_MS),
+  KAFKA_HEARTBEAT_INTERVAL_MS: '1000',
+  API_TIMEOUT_MS: '10000',
+  SETTLING_TIME_MS: '10000',
+};
 const KILLED_MS_MAX = SESSION_TIMEOUT_MS + 3_000;
 /** Long enough for code to be compiled and connections to be made. */
 const WARM_UP_MS = 10_000;
@@ -75,18 +83,20 @@ async function measuredWith(stack: Stack, lanes: number): Promise<Measured> {
   if (keys > 0) await writeLedger(stack, { keys, lanes }, onProgress);
   const processors: RunningProcessor[] = [];
   const cold = [await coldStart(stack, processors), await coldStart(stack, processors)];
-  const load = new SteadyLoad(stack, Number(values.rate));
+  const load = new SteadyLoad(stack, 'load', Number(values.rate));
+  load.begin();
   try {
-    await pause(WARM_UP_MS);
+    await sleep(WARM_UP_MS);
     const latencies = new Map<SceneName, number[]>();
     for (let round = 1; round <= Number(values.rounds); round += 1) {
       for (const [scene, play] of scenesOf(stack, processors)) {
         let fromMs = performance.now();
-        await pause(STEADY_MS);
+        await sleep(STEADY_MS);
         if (scene === 'killed') fromMs = performance.now();
         await play();
-        await pause(STEADY_MS);
+        await sleep(STEADY_MS);
         const found = await load.latenciesMs(fromMs, performance.now());
+        if (load.failed > 0) throw new Error(`${load.failed} commands could not be published`);
         latencies.set(scene, [...(latencies.get(scene) ?? []), ...found]);
         onProgress(`${lanes} lanes, round ${round}, ${scene}: at most ${spreadOf(found).max} ms`);
       }
@@ -99,7 +109,7 @@ async function measuredWith(stack: Stack, lanes: number): Promise<Measured> {
       storeBytesPerKey: keys > 0 ? Math.round(bytes / keys) : null,
     };
   } finally {
-    await load.stop();
+    await load.pause();
   }
 }
 
@@ -134,19 +144,15 @@ function scenesOf(stack: Stack, processors: RunningProcessor[]): [SceneName, () 
   const inTurn = async (): Promise<void> => {
     await end('stop');
     await start();
-    await pause(STEADY_MS);
+    await sleep(STEADY_MS);
   };
   return [
-    ['quiet', () => pause(STEADY_MS)],
+    ['quiet', () => sleep(STEADY_MS)],
     ['rolling', () => inTurn().then(inTurn)],
     ['grown', start],
     ['shrunk', () => end('stop')],
     ['killed', () => end('kill9').then(start)],
   ];
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function textOf({ cold, lanes, latencyMs, storeBytesPerKey }: Measured): string {

@@ -1,10 +1,7 @@
 /** The scenes of `npm run chaos`: how long each takes, and what it reports. */
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Engine } from 'payment-processor-local-kafka/start';
 import { runPoison } from '../fuzz/poison-scene.ts';
-import { soakReportOf } from '../soak/soak-judgement.ts';
-import { runSoak } from '../soak/soak-scenario.ts';
+import { runSoak } from '../soak/soak.ts';
 import { judgeChaos } from './chaos-judgement.ts';
 import { chaosReportOf, megabytesMax, type SceneReport } from './chaos-report.ts';
 import { runChaos, type ChaosOptions } from './chaos-scenario.ts';
@@ -101,12 +98,7 @@ export const SCENES: Readonly<Record<string, Scene>> = {
     brokers: 1,
     minutes: 60,
     commandsPerSecond: 130,
-    run: async (place, { commandsPerSecond, minutes }) => {
-      const evidence = await runSoak(place, { minutes, commandsPerSecond });
-      const { processes, shared } = evidence;
-      await writeFile(join(place.directory, 'samples.json'), JSON.stringify({ processes, shared }));
-      return soakReportOf(evidence);
-    },
+    run: runSoak,
   },
 };
 

@@ -16,7 +16,7 @@ import { faultyFor, Stack } from '../../test/support/stack.ts';
 import { processorAt } from './access.ts';
 import { commandIn, filledIn, runbookText, runPasted, type PastedRun } from './pasted.ts';
 import { ProcessorSlots } from './processor-slots.ts';
-import { SteadyLoad } from './steady-load.ts';
+import { SteadyLoad } from '../steady-load.ts';
 
 /** The slots that are normally in use. */
 export const USUAL_SLOTS = ['a', 'b'] as const;
