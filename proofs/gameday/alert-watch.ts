@@ -1,30 +1,25 @@
-/** Polls Prometheus for its alerts, and records when each became pending, fired and cleared. */
+/** Polls Prometheus for its alerts, and records when each fired and cleared. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Watch } from '../../test/support/watch.ts';
-import type { ActiveAlert } from './prometheus.ts';
+import type { ActiveAlert, Prometheus } from './prometheus.ts';
 
 /** The report's times are accurate to about this plus the evaluation interval. */
 const LOOK_MS = 400;
 
-export interface AlertSource {
-  alerts(): Promise<ActiveAlert[]>;
-}
-
 interface Course {
   state: 'pending' | 'firing' | 'inactive';
-  /** performance.now() when each last began. */
-  pendingMs: number;
+  /** performance.now() when it last began to fire. */
   firingMs: number;
 }
 
 export class AlertWatch {
-  readonly #source: AlertSource;
+  readonly #source: Pick<Prometheus, 'alerts'>;
   readonly #watch = new Watch();
   readonly #courses = new Map<string, Course>();
   readonly #looking: Promise<void>;
   #isClosed = false;
 
-  constructor(source: AlertSource) {
+  constructor(source: Pick<Prometheus, 'alerts'>) {
     this.#source = source;
     this.#looking = this.#look();
   }
@@ -37,14 +32,13 @@ export class AlertWatch {
       .sort();
   }
 
-  /** @returns when (performance.now()) it became pending and fired, at or after the instant; null: not within the limit */
-  async fired(name: string, sinceMs: number, limitMs: number): Promise<{ pendingMs: number; firingMs: number } | null> {
-    const found = (): Course | undefined => {
+  /** @returns when (performance.now()) it fired, at or after the instant; null: not within the limit */
+  fired(name: string, sinceMs: number, limitMs: number): Promise<number | null> {
+    const found = (): number | undefined => {
       const course = this.#courses.get(name);
-      return course?.state === 'firing' && course.firingMs >= sinceMs ? course : undefined;
+      return course?.state === 'firing' && course.firingMs >= sinceMs ? course.firingMs : undefined;
     };
-    const course = await this.#until(found, limitMs, `${name} to fire`);
-    return course === null ? null : { pendingMs: Math.max(sinceMs, course.pendingMs), firingMs: course.firingMs };
+    return this.#until(found, limitMs, `${name} to fire`);
   }
 
   /** @returns when (performance.now()) it was neither pending nor firing; null: not within the limit */
@@ -89,8 +83,7 @@ export class AlertWatch {
     }
     for (const name of new Set([...this.#courses.keys(), ...states.keys()])) {
       const state = states.get(name) ?? 'inactive';
-      const course = this.#courses.get(name) ?? { state: 'inactive', pendingMs: 0, firingMs: 0 };
-      if (course.state === 'inactive' && state !== 'inactive') course.pendingMs = nowMs;
+      const course = this.#courses.get(name) ?? { state: 'inactive', firingMs: 0 };
       if (course.state !== 'firing' && state === 'firing') course.firingMs = nowMs;
       course.state = state;
       this.#courses.set(name, course);

@@ -1,8 +1,6 @@
 /** A game day as a table. Pure. */
+import { tableOf } from '../../dev/batch.ts';
 import type { Row } from './run-faults.ts';
-
-const HEADINGS = ['fault', 'alert', 'pending', 'firing', 'clear', 'action'];
-const GAP = '  ';
 
 export interface GameDay {
   readonly timeScale: number;
@@ -14,53 +12,35 @@ export interface GameDay {
   readonly wrong: readonly string[];
 }
 
-export function isPassed({ rows, wrong }: GameDay): boolean {
-  return wrong.length === 0 && rows.every(({ problem }) => problem === null);
+/** Everything that is wrong, in words; empty: the day is passed. */
+export function problemsOf({ rows, wrong }: GameDay): string[] {
+  const ofRows = rows.flatMap(({ alert, fault, problem }) =>
+    problem === null ? [] : [`${fault}${alert === null ? '' : `, ${alert}`}: ${problem}`],
+  );
+  return [...ofRows, ...wrong];
 }
 
 export function textOf(day: GameDay): string {
-  const cells = day.rows.map((row) => [
-    row.fault,
-    row.alert ?? '(none: heals by itself)',
-    timeText(row.alert, row.secondsToPending),
-    timeText(row.alert, row.secondsToFiring),
-    timeText(row.alert, row.secondsToClear),
-    row.action,
-  ]);
-  const widths = HEADINGS.map((heading, column) =>
-    Math.max(heading.length, ...cells.map((cell) => cell[column]?.length ?? 0)),
-  );
-  const line = (texts: readonly string[]): string =>
-    texts
-      .map((text, column) => text.padEnd(widths[column] ?? 0))
-      .join(GAP)
-      .trimEnd();
-  const also = new Map(day.rows.map(({ alsoFired, fault }) => [fault, alsoFired]));
-  const problems = day.rows.flatMap(({ alert, fault, problem }) =>
-    problem === null ? [] : [`${fault}${alert === null ? '' : `, ${alert}`}: ${problem}`],
-  );
+  const cells = day.rows.map(({ action, alert, fault, ...row }) => {
+    const times = [row.secondsToFiring, row.secondsToClear].map((seconds) =>
+      alert === null ? '-' : (seconds?.toFixed(1) ?? 'never'),
+    );
+    return [fault, alert ?? '(none: heals by itself)', ...times, action];
+  });
+  const byFault = [...new Map(day.rows.map((row) => [row.fault, row])).values()];
+  const problems = problemsOf(day);
   return [
-    `durations divided by ${day.timeScale}; pending and firing in seconds from the fault, clear from the action`,
+    `durations divided by ${day.timeScale}; firing in seconds from the fault, clear from the action\n`,
+    tableOf(['fault', 'alert', 'firing', 'clear', 'action'], cells),
     '',
-    line(HEADINGS),
-    ...cells.map(line),
-    '',
-    ...[...also]
-      .filter(([, names]) => names.length > 0)
-      .map(([fault, names]) => `${fault}: also fired ${names.join(', ')}`),
-    '',
-    'copied out of the runbooks:',
-    ...[...new Map(day.rows.map(({ fault, pasted }) => [fault, pasted]))].flatMap(([fault, pasted]) =>
-      [...new Set(pasted)].map((command) => `${GAP}${fault}: ${command}`),
+    ...byFault.flatMap(({ alsoFired, fault }) =>
+      alsoFired.length === 0 ? [] : [`${fault}: also fired ${alsoFired.join(', ')}`],
     ),
-    '',
-    `${day.commands} commands of the ordinary load, ${Math.round(day.seconds)} s in all`,
-    ...(isPassed(day)
+    '\ncopied out of the runbooks:',
+    ...byFault.flatMap(({ fault, pasted }) => [...new Set(pasted)].map((command) => `  ${fault}: ${command}`)),
+    `\n${day.commands} commands of the ordinary load, ${Math.round(day.seconds)} s in all`,
+    ...(problems.length === 0
       ? ['every alert fired and cleared']
-      : ['wrong:', ...[...problems, ...day.wrong].map((text) => GAP + text)]),
+      : ['wrong:', ...problems.map((problem) => `  ${problem}`)]),
   ].join('\n');
-}
-
-function timeText(alert: string | null, seconds: number | null): string {
-  return alert === null ? '-' : (seconds?.toFixed(1) ?? 'never');
 }

@@ -1,5 +1,4 @@
 /** Publishers' errors, and bugs that single commands trigger. Nothing waits for these faults; their alerts count. */
-import { isJsonObject } from 'payment-processor-contract/lossless-json';
 import { accountOf, executionOf } from '../../test/support/commands.ts';
 import type { RawMessage } from '../../test/support/stack.ts';
 import type { Fault } from './fault.ts';
@@ -105,12 +104,11 @@ export const INPUT_FAULTS: readonly Fault[] = [
       for (const line of lines.filter((one) => !one.startsWith('cli resolve'))) await scene.run('unknown', line);
     },
     act: async (scene) => {
-      const sender = ['--sender-account-identifier', accountOf('unknown')];
-      const { documents } = await scene.cli('--output', 'json', 'transactions', 'list', ...sender);
-      const [found] = documents.flatMap(({ data }) => (Array.isArray(data) ? data.filter(isJsonObject) : []));
-      if (typeof found?.['id'] !== 'string') throw new Error('transactions list does not show the payment');
+      const { stdout } = await scene.shell(`cli transactions list --sender-account-identifier ${accountOf('unknown')}`);
+      const [id] = /Transaction:[\w-]+/.exec(stdout) ?? [];
+      if (id === undefined) throw new Error('transactions list does not show the payment');
       // The command names the wrong transaction.
-      const decision = `EXECUTED --transaction-id ${found['id']} --unverified`;
+      const decision = `EXECUTED --transaction-id ${id} --unverified`;
       const line = (await nextLines(scene)).find((one) => one.startsWith('cli resolve')) ?? '';
       const filled = line
         .replace("'EXECUTED, NOT_EXECUTED or RETRY'", decision)

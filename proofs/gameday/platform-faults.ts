@@ -218,17 +218,8 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
       await scene.slots.stop(...USUAL_SLOTS);
       await scene.slots.start(USUAL_SLOTS, moved);
       for (const key of keysOfLane('deleted', POLLING_LANE, DELETED_COMMANDS)) {
-        const fields = { ...transferInOf(key), amount: 100 };
-        await scene.cliWith(
-          moved,
-          'publish',
-          'transfer-in',
-          '--key',
-          key,
-          '--value',
-          JSON.stringify(fields),
-          '--await',
-        );
+        const fields = JSON.stringify({ ...transferInOf(key), amount: 100 });
+        await scene.shell(`cli publish transfer-in --key ${key} --value '${fields}' --await`, moved);
       }
     },
   },

@@ -68,11 +68,6 @@ export class ProcessorSlots {
     return [...this.#running.values()];
   }
 
-  /** Slots that have a process, with the process. */
-  running(): [slot: string, processor: RunningProcessor][] {
-    return [...this.#running];
-  }
-
   async stop(...slots: string[]): Promise<void> {
     await Promise.all(slots.map((slot) => this.of(slot).stop()));
     for (const slot of slots) this.#running.delete(slot);

@@ -27,8 +27,6 @@ const END_MS_MAX = 5_000;
 export interface ActiveAlert {
   readonly state: 'pending' | 'firing';
   readonly labels: Readonly<Record<string, string>>;
-  /** ISO 8601: since when the expression has been true. */
-  readonly activeAt: string;
 }
 
 export interface PrometheusOptions {

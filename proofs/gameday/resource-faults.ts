@@ -72,7 +72,7 @@ export const RESOURCE_FAULTS: readonly Fault[] = [
     what: `an operator holds ${HELD_TYPE} commands until one has waited for half of LEDGER_RETENTION`,
     alerts: ['PaymentsRetentionNear'],
     inject: async (scene) => {
-      await scene.cli('hold', HELD_TYPE, '--reason', 'a game day');
+      await scene.shell(`cli hold ${HELD_TYPE} --reason 'a game day'`);
       await scene.stack.publisher.publish(HELD_TYPE, 'retention-near', createQuoteOf('retention-near'));
     },
     action: 'its topic keeps it longer; /api/state: operator-hold; released; retention is set back',

@@ -14,8 +14,7 @@ export interface Row {
   readonly fault: string;
   /** Null for a fault that heals by itself. */
   readonly alert: string | null;
-  /** Seconds from the start of the fault, as is the time to firing; null: not within the limit. */
-  readonly secondsToPending: number | null;
+  /** Seconds from the start of the fault; null: not within the limit. */
   readonly secondsToFiring: number | null;
   readonly action: string;
   /** Runbook commands that were run unchanged. */
@@ -91,11 +90,9 @@ async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> 
   await attempt('the fault', () => fault.inject(scene));
   const fired = await Promise.all(
     fault.alerts.map(async (alert) => {
-      const course = problems.length > 0 ? null : await watch.fired(alert, beganMs, FIRES_MS_MAX);
-      onProgress(
-        `  ${alert} ${course === null ? 'has not fired' : `fires after ${secondsText(course.firingMs - beganMs)}`}`,
-      );
-      return { alert, course };
+      const firedMs = problems.length > 0 ? null : await watch.fired(alert, beganMs, FIRES_MS_MAX);
+      onProgress(`  ${alert} ${firedMs === null ? 'has not fired' : `fires after ${seconds(firedMs - beganMs)} s`}`);
+      return { alert, firedMs };
     }),
   );
   if (fault.look !== undefined) await attempt('finding out', async () => fault.look?.(scene));
@@ -111,7 +108,6 @@ async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> 
     const row: Row = {
       ...common,
       alert: null,
-      secondsToPending: null,
       secondsToFiring: null,
       secondsToClear: null,
       alsoFired: alsoFired(),
@@ -120,23 +116,22 @@ async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> 
     return { rows: [Promise.resolve(row)], cleared: Promise.resolve() };
   }
   const also = alsoFired();
-  const rows = fired.map(async ({ alert, course }): Promise<Row> => {
+  const rows = fired.map(async ({ alert, firedMs }): Promise<Row> => {
     const isLater = fault.clearsLater?.includes(alert) === true;
     const limitMs = CLEARS_MS_MAX + (isLater ? WINDOW_MS_MAX / options.timeScale : 0);
     const clearedMs = await watch.cleared(alert, limitMs);
     onProgress(
-      `  ${alert} ${clearedMs === null ? 'has not cleared' : `is clear after ${secondsText(clearedMs - actedMs)}`}`,
+      `  ${alert} ${clearedMs === null ? 'has not cleared' : `is clear after ${seconds(clearedMs - actedMs)} s`}`,
     );
     const wrong = [
       ...problems,
-      ...(course === null ? ['did not fire'] : []),
+      ...(firedMs === null ? ['did not fire'] : []),
       ...(clearedMs === null ? ['did not clear'] : []),
     ];
     return {
       ...common,
       alert,
-      secondsToPending: course === null ? null : seconds(course.pendingMs - beganMs),
-      secondsToFiring: course === null ? null : seconds(course.firingMs - beganMs),
+      secondsToFiring: firedMs === null ? null : seconds(firedMs - beganMs),
       secondsToClear: clearedMs === null ? null : seconds(clearedMs - actedMs),
       alsoFired: also,
       problem: wrong.length === 0 ? null : wrong.join('; '),
@@ -148,8 +143,4 @@ async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> 
 
 function seconds(ms: number): number {
   return Math.round(ms / 100) / 10;
-}
-
-function secondsText(ms: number): string {
-  return `${seconds(ms)} s`;
 }

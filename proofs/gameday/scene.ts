@@ -10,7 +10,6 @@ import { OPEN, RegistryDoor, REGISTRY_PASSWORD, REGISTRY_USER, type Manner } fro
 import { EXIT_CODES } from 'payment-processor-cli/exit-codes';
 import type { NotAdmittedCause } from '../../src/ops/lag.ts';
 import type { ProcessorState } from '../../src/ops/processor-state.ts';
-import { runCli, type CliRun } from '../../packages/cli/test/run-cli.ts';
 import { CLIENT_SECRET, TOKEN_ID } from '../../test/support/sandbox-control.ts';
 import { faultyFor, Stack } from '../../test/support/stack.ts';
 import { processorAt } from './access.ts';
@@ -145,18 +144,6 @@ export class Scene {
     await rm(stallFileIn(this.#directory, slot), { force: true });
   }
 
-  /** Runs a runbook's command with the processors' settings. @throws Error unless it exits with 0 */
-  async cli(...parameters: string[]): Promise<CliRun> {
-    return this.cliWith({}, ...parameters);
-  }
-
-  async cliWith(settings: Readonly<Record<string, string>>, ...parameters: string[]): Promise<CliRun> {
-    const run = await this.#runCli(settings, parameters);
-    if (run.code !== EXIT_CODES.ok.code)
-      throw new Error(`cli ${parameters.join(' ')} ended with ${run.code}: ${run.stderr.trim()}`);
-    return run;
-  }
-
   /**
    * Runs the runbook's command that begins with this text, unchanged.
    * @param words values by the runbook's placeholders
@@ -170,22 +157,21 @@ export class Scene {
     settings: Readonly<Record<string, string>> = {},
   ): Promise<PastedRun> {
     const command = filledIn(commandIn(await runbookText(runbook), beginning), words);
-    const run = await this.run(fault, command, settings);
-    if (run.code !== EXIT_CODES.ok.code)
-      throw new Error(`${command} of ${runbook} ended with ${run.code}: ${run.stderr.trim()}`);
-    return run;
-  }
-
-  /** Runs a line that an operator would copy. */
-  async run(fault: string, command: string, settings: Readonly<Record<string, string>> = {}): Promise<PastedRun> {
-    this.pasted.set(fault, [...(this.pasted.get(fault) ?? []), command]);
+    this.#note(fault, command);
     return this.shell(command, settings);
   }
 
-  /** Runs a line that is in no runbook. */
+  /** Runs a line that an operator would copy, however it ends. */
+  async run(fault: string, command: string): Promise<PastedRun> {
+    this.#note(fault, command);
+    return this.#runShell(command);
+  }
+
+  /** Runs a line that is in no runbook. @throws Error unless it exits with 0 */
   async shell(command: string, settings: Readonly<Record<string, string>> = {}): Promise<PastedRun> {
-    this.onProgress(`    $ ${command}`);
-    return runPasted(command, this.#directory, { ...this.#settings(), ...settings });
+    const run = await this.#runShell(command, settings);
+    if (run.code !== EXIT_CODES.ok.code) throw new Error(`${command} ended with ${run.code}: ${run.stderr.trim()}`);
+    return run;
   }
 
   /** The runbook's `cli doctor`, which must find problems. @returns them, one per line */
@@ -197,19 +183,18 @@ export class Scene {
     return problems;
   }
 
-  /** Messages not admitted, by cause, according to the processes' `/api/state`. */
-  async causes(): Promise<Set<string>> {
-    const causes = new Set<string>();
-    for (const { httpUrl } of this.slots.all()) {
-      const state = (await (await fetch(`${httpUrl}/api/state`)).json()) as ProcessorState;
-      for (const { inputs } of state.lanes) for (const { cause } of inputs) if (cause !== null) causes.add(cause);
-    }
-    this.onProgress(`    $ curl /api/state: not admitted for ${[...causes].join(', ') || 'no cause'}`);
-    return causes;
-  }
-
+  /** @throws Error unless `/api/state` of a process names the cause for messages that are not admitted */
   async stateNames(cause: NotAdmittedCause): Promise<void> {
-    if (!(await this.causes()).has(cause)) throw new Error(`/api/state does not name the cause ${cause}`);
+    const states = await Promise.all(
+      this.slots
+        .all()
+        .map(async ({ httpUrl }) => (await (await fetch(`${httpUrl}/api/state`)).json()) as ProcessorState),
+    );
+    const causes = new Set(
+      states.flatMap(({ lanes }) => lanes.flatMap(({ inputs }) => inputs.map((input) => input.cause))),
+    );
+    this.onProgress(`    $ curl /api/state: not admitted for ${[...causes].join(', ')}`);
+    if (!causes.has(cause)) throw new Error(`/api/state does not name the cause ${cause}`);
   }
 
   async putRight(name: string): Promise<void> {
@@ -226,10 +211,13 @@ export class Scene {
     await this.stack.close();
   }
 
-  async #runCli(settings: Readonly<Record<string, string>>, parameters: string[]): Promise<CliRun> {
-    const shown = parameters.map((parameter) => (/^[\w/:.=-]+$/.test(parameter) ? parameter : `'${parameter}'`));
-    this.onProgress(`    $ cli ${shown.join(' ')}`);
-    return runCli({ ...this.#settings(), ...settings }, ...parameters);
+  #note(fault: string, command: string): void {
+    this.pasted.set(fault, [...(this.pasted.get(fault) ?? []), command]);
+  }
+
+  #runShell(command: string, settings: Readonly<Record<string, string>> = {}): Promise<PastedRun> {
+    this.onProgress(`    $ ${command}`);
+    return runPasted(command, this.#directory, { ...this.#settings(), ...settings });
   }
 
   /** As in a pod. */

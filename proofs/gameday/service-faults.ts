@@ -49,7 +49,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     what: `an operator holds ${HELD_TYPE} commands, and forgets it`,
     alerts: ['PaymentsHoldLasts'],
     isBeside: true,
-    inject: (scene) => scene.cli('hold', HELD_TYPE, '--reason', 'a game day'),
+    inject: (scene) => scene.shell(`cli hold ${HELD_TYPE} --reason 'a game day'`),
     action: 'they are released',
     look: (scene) => scene.paste('held', 'PaymentsHoldLasts', 'cli holds'),
     act: (scene) => scene.paste('held', 'PaymentsHoldLasts', 'cli release TYPE', { TYPE: HELD_TYPE }),

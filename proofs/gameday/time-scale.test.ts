@@ -49,15 +49,6 @@ test('only numbers change in the rules; names, labels and texts stay', () => {
   }
 });
 
-test('a factor of 1 leaves every duration as long as it was', () => {
-  const scaled = scaledRules(rules, 1);
-  for (const [index, group] of rules.groups.entries()) {
-    for (const [place, rule] of group.rules.entries()) {
-      expect(durationMs(scaled.groups[index]?.rules[place]?.for ?? '0s')).toBe(durationMs(rule.for ?? '0s'));
-    }
-  }
-});
-
 test('every alert is raised by a fault', () => {
   expect(coverageProblems(names)).toEqual([]);
 });
