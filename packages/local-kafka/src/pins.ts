@@ -44,7 +44,7 @@ export function kafkaPin(): MavenPin {
   };
 }
 
-/** Kafka's own command line tools; the lag proof compares with them. */
+/** Kafka's own command line tools; the game day runs those of the runbooks. */
 export const KAFKA_TOOLS_PIN: MavenPin = {
   kind: 'jars',
   title: "Apache Kafka's tools 4.3.1",
