@@ -30,7 +30,7 @@ ${Object.entries(SCENES)
   --poison-every 30s              bad messages among the commands
   --coordinator-outage-every 3m   the coordinator of transactions is lost for a minute
   --only A,B                      outages by parts of their names
-  --json, --keep-logs
+  --keep-logs
 `;
 
 function parse(words: string[]) {
@@ -48,7 +48,6 @@ function parse(words: string[]) {
       'poison-every': { type: 'string' },
       'coordinator-outage-every': { type: 'string' },
       only: { type: 'string', default: '' },
-      json: { type: 'boolean', default: false },
       'keep-logs': { type: 'boolean', default: false },
     },
   });
@@ -67,7 +66,6 @@ function parse(words: string[]) {
     poisonEveryMs: durationMsOf('poison-every', values['poison-every']) ?? null,
     coordinatorEveryMs: durationMsOf('coordinator-outage-every', values['coordinator-outage-every']) ?? Infinity,
     only: listOf(values.only, (name): name is string => name !== ''),
-    isJson: values.json,
     keepsLogs: values['keep-logs'],
   };
 }
@@ -107,9 +105,8 @@ try {
   const { brokers: kafkaBrokers, registryUrl: schemaRegistryUrl } = engine;
   const report = await scene.run({ engine, kafkaBrokers, schemaRegistryUrl, directory, onProgress }, options);
   hasFailed = report.wrong.length > 0;
-  const json = JSON.stringify({ ...Object.fromEntries(report.rows), wrong: report.wrong }, null, 2);
-  await writeFile(join(directory, 'report.json'), json);
-  console.log(options.isJson ? json : textOf(report));
+  await writeFile(join(directory, 'report.json'), JSON.stringify(report, null, 2));
+  console.log(textOf(report));
 } finally {
   await endings.endAll();
   if (hasFailed || options.keepsLogs) console.error(`seed ${options.seed}; logs and report are in ${directory}`);
