@@ -1,6 +1,5 @@
 /** The scenes of `npm run chaos`: how long each takes, and what it reports. */
 import type { Engine } from 'payment-processor-local-kafka/start';
-import { runPoison } from '../fuzz/poison-scene.ts';
 import { runSoak } from '../soak/soak.ts';
 import { judgeChaos } from './chaos-judgement.ts';
 import { chaosReportOf, megabytesMax, type SceneReport } from './chaos-report.ts';
@@ -32,6 +31,8 @@ export interface Scene {
 
 const MINUTE_MS = 60_000;
 const ALL_DISTURBANCES = Object.keys(DISTURBANCES) as DisturbanceName[];
+/** In the scene of poison: one message of every family. */
+const POISON_EVERY_MS = 2_000;
 /** The life of the payments whose delays are measured. */
 const LIFE_MS = MINUTE_MS;
 
@@ -45,7 +46,12 @@ export const SCENES: Readonly<Record<string, Scene>> = {
     about: 'brokers killed, stopped and frozen, all else well',
     ...disturbed(['broker killed', 'broker stopped', 'broker frozen'], true),
   },
-  poison: { about: 'bad messages of every kind, mixed at random', brokers: 1, minutes: 2, run: runPoison },
+  poison: {
+    about: 'bad messages of every kind among the commands, all else well',
+    ...disturbed([], true),
+    run: (place, options) =>
+      disturbed([], true).run(place, { ...options, poisonEveryMs: options.poisonEveryMs ?? POISON_EVERY_MS }),
+  },
   status: {
     about: 'payments through their whole life, each change told once, under kills',
     ...statuses((options) => ({

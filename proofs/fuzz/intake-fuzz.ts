@@ -12,8 +12,7 @@ import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { ObservationReader } from '../../src/lanes/observations.ts';
 import { Draws } from '../simulation/draws.ts';
 import { simulatedRegistry } from '../simulation/simulated-registry.ts';
-import type { PoisonInput } from '../../test/support/poison/kinds.ts';
-import { randomMessage, type RandomMessage } from './random-messages.ts';
+import { randomMessage, randomTarget, type RandomMessage, type RandomTarget } from './random-messages.ts';
 
 export interface IntakeReport {
   inputs: number;
@@ -35,7 +34,6 @@ const CLOCK = { nowMs: () => NOW_MS, monotonicMs: () => 0 };
 export async function fuzzIntake(options: { seed: number; first: number; inputs: number }): Promise<IntakeReport> {
   const report: IntakeReport = { inputs: 0, counts: {}, wrong: [] };
   const registry = simulatedRegistry(recordOfTopic(TOPICS));
-  const avro = goodAvro(registry);
   const intake: IntakeOptions = {
     registry,
     laneCount: LANES,
@@ -43,25 +41,34 @@ export async function fuzzIntake(options: { seed: number; first: number; inputs:
   };
   for (let index = 0; index < options.inputs; index += 1) {
     const number = options.first + index;
-    const message = randomMessage(new Draws(options.seed, `input ${number}`), `key-${number}`, (input, type) =>
-      Buffer.from(avro.get(`${input} ${type}`) ?? []),
-    );
+    const draws = new Draws(options.seed, `input ${number}`);
+    const target = randomTarget(draws);
+    const topic = topicOf(target);
+    const message = await randomMessage(draws, target, `key-${number}`, (record) => registry.encode(topic, record));
     report.inputs += 1;
     try {
-      const outcome = await read(intake, message);
+      const outcome = await read(intake, target, message);
       report.counts[outcome] = (report.counts[outcome] ?? 0) + 1;
-      const again = await read(intake, message);
+      const again = await read(intake, target, message);
       if (again !== outcome) note(report, number, `read once more, it came to ${again}, not ${outcome}`);
     } catch (error) {
       report.counts['thrown'] = (report.counts['thrown'] ?? 0) + 1;
       note(
         report,
         number,
-        `${message.input} ${message.commandType}: ${error instanceof Error ? error.stack?.split('\n', STACK_LINES).join(' ') : String(error)}`,
+        `${target.input} ${target.commandType}: ${error instanceof Error ? error.stack?.split('\n', STACK_LINES).join(' ') : String(error)}`,
       );
     }
   }
   return report;
+}
+
+function topicOf({ commandType, input }: RandomTarget): string {
+  return {
+    command: TOPICS.commands[commandType],
+    decision: TOPICS.operatorDecisions,
+    observation: TOPICS.observations,
+  }[input];
 }
 
 function note(report: IntakeReport, input: number, problem: string): void {
@@ -71,26 +78,29 @@ function note(report: IntakeReport, input: number, problem: string): void {
 /** @returns what it came to */
 async function read(
   intake: IntakeOptions,
-  { input, commandType, key, value, headers }: RandomMessage,
+  target: RandomTarget,
+  { key, value, headers }: RandomMessage,
 ): Promise<string> {
+  const { input, commandType } = target;
+  const topic = topicOf(target);
   const lane = key === null ? 0 : laneOf(key, LANES);
   const received = { key, value, timestamp: String(NOW_MS), attributes: 0, offset: '17', headers: asReceived(headers) };
   const message = inputMessage(received as Parameters<typeof inputMessage>[0]);
   switch (input) {
     case 'observation': {
       const reader = new ObservationReader({ laneCount: LANES, clock: CLOCK });
-      const outcome = reader.read({ topic: TOPICS.observations, lane }, message);
+      const outcome = reader.read({ topic, lane }, message);
       if (outcome.kind === 'unavailable') return 'observation: of an unknown schema';
       if (outcome.kind === 'dead-letter') deadLetterRecord(TOPICS.deadLetters, lane, outcome.letter);
       return `observation: ${outcome.kind}`;
     }
     case 'decision': {
-      const outcome = await readDecision(intake, { topic: TOPICS.operatorDecisions, lane }, message);
+      const outcome = await readDecision(intake, { topic, lane }, message);
       if (outcome.kind === 'dead-letter') deadLetterRecord(TOPICS.deadLetters, lane, outcome.letter);
       return `decision: ${outcome.kind}`;
     }
     case 'command': {
-      const place = { topic: TOPICS.commands[commandType], lane, commandType };
+      const place = { topic, lane, commandType };
       const outcome = await readMessage(intake, place, message, NOW_MS);
       if (outcome.kind === 'dead-letter') deadLetterRecord(TOPICS.deadLetters, lane, outcome.letter);
       return outcome.kind === 'arrival' ? `command: ${outcome.arrival.content.kind}` : `command: ${outcome.kind}`;
@@ -110,66 +120,4 @@ function asReceived(headers: RandomMessage['headers']): Record<string, Buffer | 
     else received[text] = [known, bytes];
   }
   return received;
-}
-
-function goodAvro(registry: ReturnType<typeof simulatedRegistry>): Map<string, Buffer> {
-  const records: [PoisonInput, CommandType, string, object][] = [
-    [
-      'command',
-      'transfer-in',
-      TOPICS.commands['transfer-in'],
-      { source: { accountId: 'ExternalAccount:a' }, destination: { accountId: 'InternalAccount:b' }, amount: 100n },
-    ],
-    [
-      'command',
-      'create-quote',
-      TOPICS.commands['create-quote'],
-      {
-        source: { sourceType: 'ACCOUNT', accountId: 'InternalAccount:a', otherFieldsJson: '{}' },
-        destination: { destinationType: 'UMA_ADDRESS', accountId: null, otherFieldsJson: '{"umaAddress":"$b@b.c"}' },
-        lockedCurrencySide: 'SENDING',
-        lockedCurrencyAmount: 100n,
-        lookupId: 'Lookup:1',
-        immediatelyExecute: true,
-        description: 'x',
-        purposeOfPayment: 'GIFT',
-        senderCustomerInfo: { otherFieldsJson: 'hello' },
-      },
-    ],
-    [
-      'command',
-      'execute-quote',
-      TOPICS.commands['execute-quote'],
-      { quoteId: 'Quote:1', transactionId: 'Transaction:1' },
-    ],
-    [
-      'command',
-      'reject-transaction',
-      TOPICS.commands['reject-transaction'],
-      { transactionId: 'Transaction:1', reason: null },
-    ],
-    [
-      'command',
-      'simulate-uma-receive',
-      TOPICS.commands['simulate-uma-receive'],
-      {
-        senderUmaAddress: '$a@example.com',
-        receivingCurrencyCode: 'USD',
-        receivingCurrencyAmount: 1n,
-        receiverUmaAddress: null,
-        customerId: 'Customer:1',
-      },
-    ],
-    ...COMMAND_TYPES.map((type): [PoisonInput, CommandType, string, object] => [
-      'decision',
-      type,
-      TOPICS.operatorDecisions,
-      { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'fuzz', reason: 'x' },
-    ]),
-  ];
-  const made = new Map<string, Buffer>();
-  for (const [input, type, topic, record] of records) {
-    made.set(`${input} ${type}`, registry.encode(topic, record));
-  }
-  return made;
 }

@@ -3,15 +3,19 @@
  * The same draws make the same message.
  */
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import type { Draws } from '../simulation/draws.ts';
-import { decisionJson } from '../../test/support/poison/decision-kinds.ts';
-import { JSON_HEADER, quoteJson, transferJson, type PoisonInput } from '../../test/support/poison/kinds.ts';
+import { JSON_HEADER, type PoisonInput } from '../../test/support/poison/kinds.ts';
 import { observationBytes } from '../../test/support/poison/observation-kinds.ts';
 import type { HeaderList } from '../../test/support/record-batch.ts';
 
-export interface RandomMessage {
+/** Which topic a message is for. */
+export interface RandomTarget {
   readonly input: PoisonInput;
   readonly commandType: CommandType;
+}
+
+export interface RandomMessage {
   /** The given one, unless it was changed. */
   readonly key: Buffer | null;
   readonly value: Buffer | null;
@@ -27,112 +31,73 @@ const CHANGES_MAX = 5;
 
 /** Pieces of JSON, and what only looks like it. */
 const PIECES: readonly string[] = [
-  'null',
-  'true',
-  '[]',
-  '{}',
-  '0',
-  '-1',
-  '1e999',
-  '1e-999',
-  '-0',
-  '9223372036854775807',
-  '9223372036854775808',
-  '"\\ud800"',
-  '"\\u0000"',
-  '""',
-  '"hello"',
-  '"__proto__":1,',
-  '"constructor":{},',
-  '"toString":null,',
-  '"amount":1,',
-  '"otherFieldsJson":"hello",',
-  '"otherFieldsJson":"{}",',
-  '"otherFieldsJson":"[",',
-  '"toJSON":1,',
-  '"rawJSON":"1",',
-  '{"$int64":"x"}',
-  '{"$int64":"1"}',
-  '{"rawJSON":"1"}',
-  ',',
-  ':',
-  '"',
-  '\\',
-  '[',
-  ']',
-  '{',
-  '}',
-  '\u0000',
-  '\ufeff',
-  'é',
-  '�',
+  ...String.raw`null true [] {} 0 -1 1e999 1e-999 -0 9223372036854775807 9223372036854775808`.split(' '),
+  ...String.raw`"\ud800" "\u0000" "" "hello" "__proto__":1, "constructor":{}, "toString":null, "amount":1,`.split(' '),
+  ...String.raw`"otherFieldsJson":"hello", "otherFieldsJson":"{}", "otherFieldsJson":"[", "toJSON":1,`.split(' '),
+  ...String.raw`"rawJSON":"1", {"$int64":"x"} {"$int64":"1"} {"rawJSON":"1"} , : " \ [ ] { }`.split(' '),
+  ...['\u0000', '\ufeff', 'é', '�'],
 ];
 const NAMES: readonly (Buffer | string)[] = [
-  'x',
-  '',
-  'constructor',
-  '__proto__',
-  'toString',
-  'hasOwnProperty',
-  'valueOf',
-  'content-type',
-  'ce_id',
-  'ce_type',
-  'expires-at',
-  'correlation-id',
-  'traceparent',
-  'tracestate',
-  'moved-partition',
-  'moved-offset',
-  'moved-timestamp',
-  'dlq-reason',
-  'dlq-by-reference',
-  'dlq-value-bytes',
-  'replayed',
-  'in-reply-to',
-  'é',
-  Buffer.from([0xff]),
-  'x'.repeat(2_000),
+  ...'x constructor __proto__ toString hasOwnProperty valueOf content-type ce_id ce_type expires-at'.split(' '),
+  ...'correlation-id traceparent tracestate moved-partition moved-offset moved-timestamp dlq-reason'.split(' '),
+  ...'dlq-by-reference dlq-value-bytes replayed in-reply-to é'.split(' '),
+  ...['', Buffer.from([0xff]), 'x'.repeat(2_000)],
 ];
 const TEXTS: readonly (Buffer | string | null)[] = [
-  null,
-  '',
-  'x',
-  'application/json',
-  'application/json; charset=utf-8',
-  'application/avro',
-  '0',
-  '-1',
-  '1',
-  '2',
-  '1e3',
-  '0x10',
-  '4294967296',
-  '9'.repeat(18),
-  '9'.repeat(19),
-  '2026-01-01T00:00:00Z',
-  '2100-01-01T00:00:00Z',
-  'true',
-  '\u0000',
-  'a\r\nb',
-  '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
-  Buffer.from([0xff, 0xfe]),
-  'x'.repeat(1_024),
-  'x'.repeat(1_025),
-  'x'.repeat(70_000),
+  ...'x application/json application/avro 0 -1 1 2 1e3 0x10 4294967296 true'.split(' '),
+  ...'2026-01-01T00:00:00Z 2100-01-01T00:00:00Z'.split(' '),
+  ...['application/json; charset=utf-8', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'],
+  ...[null, '', '\u0000', 'a\r\nb', Buffer.from([0xff, 0xfe]), '9'.repeat(18), '9'.repeat(19)],
+  ...['x'.repeat(1_024), 'x'.repeat(1_025), 'x'.repeat(70_000)],
 ];
 
-/** @param avro good values of the type in the wire format; null where there is no registry */
-export function randomMessage(
-  draws: Draws,
-  key: string,
-  avro: (input: PoisonInput, type: CommandType) => Buffer | null,
-): RandomMessage {
+/** Good records. */
+const COMMANDS: Readonly<Record<CommandType, object>> = {
+  'transfer-in': {
+    source: { accountId: 'ExternalAccount:a-x' },
+    destination: { accountId: 'InternalAccount:b-x' },
+    amount: 100n,
+  },
+  'create-quote': {
+    source: { sourceType: 'ACCOUNT', accountId: 'InternalAccount:a-x', otherFieldsJson: '{}' },
+    destination: { destinationType: 'UMA_ADDRESS', accountId: null, otherFieldsJson: '{"umaAddress":"$b@b.c"}' },
+    lockedCurrencySide: 'SENDING',
+    lockedCurrencyAmount: 100n,
+    lookupId: 'Lookup:1',
+    immediatelyExecute: true,
+    description: 'x',
+    purposeOfPayment: 'GIFT',
+    senderCustomerInfo: { otherFieldsJson: 'hello' },
+  },
+  'execute-quote': { quoteId: 'Quote:1', transactionId: 'Transaction:1' },
+  'reject-transaction': { transactionId: 'Transaction:1', reason: null },
+  'simulate-uma-receive': {
+    senderUmaAddress: '$a@example.com',
+    receivingCurrencyCode: 'USD',
+    receivingCurrencyAmount: 1n,
+    receiverUmaAddress: null,
+    customerId: 'Customer:1',
+  },
+};
+const DECISION = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'fuzz', reason: 'x' };
+
+export function randomTarget(draws: Draws): RandomTarget {
   const input = draws.pick<PoisonInput>(['command', 'command', 'command', 'command', 'decision', 'observation']);
-  const commandType = draws.pick(COMMAND_TYPES);
-  const encoded = draws.chance(0.3) && input !== 'observation' ? avro(input, commandType) : null;
-  let value: Buffer | null = encoded ?? goodValue(input, commandType, key);
-  let headers: HeaderList = encoded === null && input !== 'observation' ? [JSON_HEADER] : [];
+  return { input, commandType: draws.pick(COMMAND_TYPES) };
+}
+
+/** @param encode a record of the target in the wire format */
+export async function randomMessage(
+  draws: Draws,
+  { commandType, input }: RandomTarget,
+  key: string,
+  encode: (record: object) => Promise<Buffer> | Buffer,
+): Promise<RandomMessage> {
+  const isAvro = draws.chance(0.3) && input !== 'observation';
+  const record = input === 'decision' ? DECISION : COMMANDS[commandType];
+  const good = isAvro ? Buffer.from(await encode(record)) : Buffer.from(stringifyLossless(record));
+  let value: Buffer | null = input === 'observation' ? observationBytes(key) : good;
+  let headers: HeaderList = isAvro || input === 'observation' ? [] : [JSON_HEADER];
   let messageKey: Buffer | null = Buffer.from(key);
   const changes = draws.below(CHANGES_MAX + 1);
   for (let change = 0; change < changes; change += 1) {
@@ -141,28 +106,7 @@ export function randomMessage(
     else if (what < 0.95) headers = changedHeaders(draws, headers);
     else messageKey = changedKey(draws, messageKey);
   }
-  return { input, commandType, key: messageKey, value, headers };
-}
-
-/** JSON, but for observations. */
-function goodValue(input: PoisonInput, type: CommandType, key: string): Buffer {
-  if (input === 'observation') return observationBytes(key);
-  return Buffer.from(input === 'decision' ? decisionJson() : commandJson(type, key));
-}
-
-function commandJson(type: CommandType, key: string): string {
-  switch (type) {
-    case 'transfer-in':
-      return transferJson(key);
-    case 'create-quote':
-      return quoteJson(key, ',"immediatelyExecute":false,"senderCustomerInfo":null');
-    case 'execute-quote':
-      return `{"quoteId":"Quote:${key}","transactionId":"Transaction:${key}"}`;
-    case 'reject-transaction':
-      return `{"transactionId":"Transaction:${key}","reason":"poison"}`;
-    case 'simulate-uma-receive':
-      return `{"senderUmaAddress":"$a@example.com","receivingCurrencyCode":"USD","receivingCurrencyAmount":1,"customerId":"Customer:${key}-x"}`;
-  }
+  return { key: messageKey, value, headers };
 }
 
 function changedValue(draws: Draws, value: Buffer | null): Buffer | null {
