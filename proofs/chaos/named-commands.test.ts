@@ -1,8 +1,7 @@
 /** A judge who sees nothing proves nothing: each kind of fault is put into correct events, and must be reported. */
 import { describe, expect, test } from 'vitest';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
-import { NO_EFFECTS } from '../../test/support/no-effects.ts';
-import { actsOf, judgeNamedCommands, whyUnnamed, type Act, type NamedEvidence } from './named-commands.ts';
+import { judgeNamedCommands, type Act, type NamedEvidence } from './named-commands.ts';
 
 const ID = 'Transaction:1';
 const QUOTE_ID = 'Quote:1';
@@ -119,37 +118,4 @@ describe('events beside the books of the service', () => {
   ])('that name %s are wrong', (_name, changes) => {
     expect(judged(changes)).not.toEqual([]);
   });
-});
-
-test('the sandbox’s effects have the times of the statuses that they brought about', () => {
-  const tally = { calls: 1, effects: 1, transactionIds: [ID] };
-  const { operations } = NO_EFFECTS;
-  const effects = {
-    ...NO_EFFECTS,
-    operations: { ...operations, 'create-quote': { pay: tally }, 'execute-quote': { 'pay.execute': tally } },
-  };
-  const history = [
-    { status: 'PENDING', atMs: 1 },
-    { status: 'PROCESSING', atMs: 2 },
-  ];
-  const acts = actsOf(effects, [{ id: ID, type: 'OUTGOING', failureReason: null, history, quote: null }]);
-  expect(acts).toEqual([
-    { key: 'pay', operation: 'create-quote', transactionId: ID, atMs: 1 },
-    { key: 'pay', operation: 'execute-quote', transactionId: ID, atMs: 2 },
-  ]);
-});
-
-test.each<[string, readonly ResultEvent[], readonly Act[]]>([
-  ['of a command without a result', [], [CREATED]],
-  ['of a command that is UNKNOWN', [result('create', 'UNKNOWN', 1_100)], [CREATED]],
-  ['NOT NAMED', RESULTS, [CREATED, EXECUTED]],
-])('an event that names no command is %s', (why, results, acts) => {
-  expect(whyUnnamed(evidenceWith({ results, acts }))(ID)).toBe(why);
-});
-
-test('the first of two quotes is nobody’s, unless somebody executed it', () => {
-  const first: Act = { ...CREATED, transactionId: 'Transaction:0' };
-  const why = (acts: readonly Act[]): string => whyUnnamed(evidenceWith({ acts }))('Transaction:0');
-  expect(why([first, CREATED, EXECUTED])).toBe('of a quote whose answer was lost, made twice');
-  expect(why([first, CREATED, { ...EXECUTED, transactionId: 'Transaction:0' }])).toBe('NOT NAMED');
 });

@@ -6,7 +6,6 @@ import type { CommandType } from 'payment-processor-contract/commands';
 import { EXECUTE_SUFFIX } from 'payment-processor-contract/keys';
 import { COMMAND_KEYS_MAX } from '../../src/status/transaction-state.ts';
 import type { QuoteEvent, ResultEvent, TransactionEvent } from '../../test/support/journal.ts';
-import type { EffectsReport, PaymentHistory } from '../../test/support/sandbox-control.ts';
 
 /** A command changed a transaction at the service. */
 export interface Act {
@@ -144,41 +143,7 @@ class Judged {
   }
 }
 
-/** @returns a function that says why an event of a command's transaction may name no command; NOT NAMED: it must */
-export function whyUnnamed({ acts, results }: NamedEvidence): (transactionId: string) => string {
-  const made = new Map(acts.flatMap((act) => (MAKES.includes(act.operation) ? [[act.transactionId, act]] : [])));
-  const executed = new Set(acts.flatMap((act) => (MAKES.includes(act.operation) ? [] : [act.transactionId])));
-  const last = new Map(results.flatMap(({ key, value }) => (value.outcome === 'CONFLICT' ? [] : [[key, value]])));
-  return (transactionId) => {
-    const result = last.get(made.get(transactionId)?.key ?? '');
-    if (result === undefined) return 'of a command without a result';
-    if (result.outcome !== 'ACCEPTED') return `of a command that is ${result.outcome}`;
-    const shown = result.transaction?.id ?? result.quote?.transactionId ?? null;
-    const isFirstOfTwo = shown !== null && shown !== transactionId && !executed.has(transactionId);
-    return isFirstOfTwo ? 'of a quote whose answer was lost, made twice' : 'NOT NAMED';
-  };
-}
-
-/** Acts from the sandbox's report. Its effects have no times, so each gets the time of the status that it led to. */
-export function actsOf({ operations }: EffectsReport, histories: readonly PaymentHistory[]): Act[] {
-  const history = new Map(histories.map((payment) => [payment.id, payment.history]));
-  return (Object.keys(operations) as CommandType[]).flatMap((operation) =>
-    Object.entries(operations[operation]).flatMap(([key, { transactionIds }]) =>
-      transactionIds.map((transactionId) => {
-        const statuses = history.get(transactionId) ?? [];
-        const effect = statuses.find(({ status }) => isEffectOf(operation, status));
-        return { key: commandKeyOf(key), operation, transactionId, atMs: effect?.atMs ?? Infinity };
-      }),
-    ),
-  );
-}
-
 /** The command's key for an idempotency key; the execution of a quote uses a key with a suffix. */
 export function commandKeyOf(key: string): string {
   return key.endsWith(EXECUTE_SUFFIX) ? key.slice(0, -EXECUTE_SUFFIX.length) : key;
-}
-
-function isEffectOf(operation: CommandType, status: string): boolean {
-  if (MAKES.includes(operation)) return true;
-  return operation === 'reject-transaction' ? status === 'REJECTED' : status === 'PROCESSING';
 }

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
 import type { QuoteEvent, TransactionEvent } from '../../test/support/journal.ts';
 import type { PaymentHistory } from '../../test/support/sandbox-control.ts';
-import { spreadOf } from '../spread.ts';
 import { judgeStatusHistory, type StatusEvidence } from './status-history.ts';
 
 const PREFIX = 'payments';
@@ -107,14 +106,5 @@ describe('events beside the history of the service', () => {
     ["a quote's end that is not told", 'notFinal', { quoteEvents: QUOTE_EVENTS.slice(0, 1) }],
   ])('that tell %s are reported as %s', (_, kind, changes) => {
     expect(judged(changes)[kind]).not.toEqual([]);
-  });
-});
-
-test('a spread has the middle, the 99th percentile and the longest', () => {
-  expect(spreadOf(Array.from({ length: 200 }, (_, index) => index))).toEqual({
-    count: 200,
-    p50: 100,
-    p99: 198,
-    max: 199,
   });
 });

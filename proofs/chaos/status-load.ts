@@ -1,7 +1,6 @@
 /** Makes the payments of a status run at their times: by commands, or at the service as another client. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CommandType } from 'payment-processor-contract/commands';
-import { correlationIdOf } from '../../test/support/commands.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import type { PlannedPayment } from './status-payments.ts';
@@ -117,7 +116,7 @@ export class StatusLoad {
   /** @returns its result, without a timeout */
   async #command(type: CommandType, key: string, fields: object): Promise<ResultEvent> {
     this.keys.add(key);
-    await this.#stack.publisher.publishUntyped(type, key, fields, { correlationId: correlationIdOf(key) });
+    await this.#stack.publisher.publishUntyped(type, key, fields);
     const known = this.#answered.get(key);
     this.#answered.delete(key);
     return known ?? new Promise((resolve) => this.#onResult.set(key, resolve));

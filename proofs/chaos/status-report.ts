@@ -1,9 +1,7 @@
 /** The outcome of a status run: its figures, and what is wrong. */
 import { FAILURE_REASONS } from 'payment-processor-sandbox/scenarios';
-import type { TransactionEvent } from '../../test/support/journal.ts';
 import { spreadOf, type Spread } from '../spread.ts';
 import { inWords, type SceneReport } from './chaos-report.ts';
-import { judgeNamedCommands, whyUnnamed } from './named-commands.ts';
 import { judgeStatusHistory, type ToldChange } from './status-history.ts';
 import { POLL_INTERVAL_MS, type StatusRunEvidence, type StatusRunOptions } from './status-scenario.ts';
 
@@ -34,7 +32,6 @@ export function statusReportOf(options: StatusRunOptions, evidence: StatusRunEvi
   const late = (what: string, { p99 }: Spread, maxMs: number): string[] =>
     isSteady && p99 > maxMs ? [`${what}: 99 in 100 within ${p99} ms, not ${maxMs} ms`] : [];
   const changesOfKnown = delaysOf(polled.filter(({ isFirst }) => !isFirst));
-  const misnamed = judgeNamedCommands(evidence);
   const { callsPerMinuteMax } = options;
   return {
     rows: [
@@ -47,7 +44,6 @@ export function statusReportOf(options: StatusRunOptions, evidence: StatusRunEvi
       ['passed unseen', `${judgement.skippedLastedMs.length} of transactions, ${judgement.quoteSkipped} of quotes`],
       ['unseen ones lasted', durationsOf(spreadOf(judgement.skippedLastedMs))],
       ['kills', String(evidence.killsMs.length)],
-      ['events by command named', inWords(namesOf(evidence))],
       [
         'calls',
         `${evidence.listCalls}, ${evidence.listCallsInAMinuteMax} in a minute at most (limit ${callsPerMinuteMax})`,
@@ -60,7 +56,6 @@ export function statusReportOf(options: StatusRunOptions, evidence: StatusRunEvi
       ['elapsed', `${Math.round(evidence.elapsedMs / 1000)} s`],
     ],
     wrong: [
-      ...misnamed,
       ...judgement.repeated,
       ...judgement.outOfOrder,
       ...judgement.notFinal,
@@ -76,18 +71,6 @@ export function statusReportOf(options: StatusRunOptions, evidence: StatusRunEvi
       ...evidence.badStops.map(({ code, name, signal }) => `${name} did not end in order: ${code ?? signal}`),
     ],
   };
-}
-
-/** Events of transactions, by who saw the change and whose they are. */
-function namesOf(evidence: StatusRunEvidence): Record<string, number> {
-  const { transactionEvents, unannounced } = evidence;
-  const why = whyUnnamed(evidence);
-  const kindOf = ({ key, value }: TransactionEvent): string => {
-    if (value.commandKey !== null) return `${value.observedBy} named`;
-    return `${value.observedBy} ${unannounced.has(key) ? 'of others' : why(key)}`;
-  };
-  const counts = Map.groupBy(transactionEvents, kindOf);
-  return Object.fromEntries([...counts].map(([kind, events]): [string, number] => [kind, events.length]).sort());
 }
 
 function durationsOf({ count, max, p50, p99 }: Spread): string {

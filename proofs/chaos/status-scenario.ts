@@ -9,9 +9,6 @@
  *   evidence   what a new reader finds, and the service's own history of every payment
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { readConfig } from 'payment-processor-contract/config';
-import { laneSettings } from '../../src/lanes/lane-settings.ts';
-import { heldForMsMax } from '../../src/lanes/poller-link.ts';
 import { seededRandom } from 'payment-processor-sandbox/faults';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import type { Stack } from '../../test/support/stack.ts';
@@ -19,9 +16,7 @@ import { gatherEvidence, type Gathered } from './chaos-evidence.ts';
 import type { Fleet, OwnEnd } from './fleet.ts';
 import { withRig, type Place, type Rig } from './rig.ts';
 import { ListCalls } from './list-calls.ts';
-import { actsOf, type NamedEvidence } from './named-commands.ts';
 import type { StatusEvidence } from './status-history.ts';
-import { correlationIdOf } from '../../test/support/commands.ts';
 import { StatusLoad } from './status-load.ts';
 import { planPayments, type PaymentKind } from './status-payments.ts';
 
@@ -42,7 +37,7 @@ export interface StatusRunOptions {
 
 export const POLL_INTERVAL_MS = 5_000;
 
-export interface StatusRunEvidence extends Gathered, Omit<StatusEvidence & NamedEvidence, keyof Gathered> {
+export interface StatusRunEvidence extends Gathered, Omit<StatusEvidence, keyof Gathered> {
   commands: number;
   /** Commands without a result. */
   unanswered: number;
@@ -53,8 +48,6 @@ export interface StatusRunEvidence extends Gathered, Omit<StatusEvidence & Named
   listCalls: number;
   listCallsInAMinuteMax: number;
   ownEnds: readonly OwnEnd[];
-  /** When the first payment was made, on the wall clock. */
-  beganMs: number;
   elapsedMs: number;
   /** From the last change at the service until the events said the same. */
   toldAfterQuietMs: number;
@@ -102,7 +95,6 @@ async function run(
   });
   await fleet.startAll(options.processors);
   const beganMs = performance.now();
-  const beganWallMs = Date.now();
   const killsMs: number[] = [];
   const quiet = new AbortController();
   const reporter = setInterval(() => {
@@ -127,7 +119,9 @@ async function run(
     await delay(REST_MS);
     await fleet.stopAll();
     return {
-      ...(await gather(parts, load)),
+      ...(await gatherEvidence(parts)),
+      topicPrefix: stack.settings.TOPIC_PREFIX,
+      histories: await stack.service.histories(),
       commands: load.keys.size,
       unanswered: load.unanswered(),
       unannounced: load.unannounced,
@@ -135,7 +129,6 @@ async function run(
       listCalls: listCalls.atMs.length,
       listCallsInAMinuteMax: listCalls.mostInAMinute(),
       ownEnds: fleet.ownEnds,
-      beganMs: beganWallMs,
       elapsedMs: Math.round(performance.now() - beganMs),
       toldAfterQuietMs,
     };
@@ -173,23 +166,6 @@ async function untilTold(stack: Stack, limitMs: number): Promise<void> {
     if (isTold || performance.now() > limitMs) return;
     await delay(LOOK_MS);
   }
-}
-
-async function gather(rig: Rig, load: StatusLoad): Promise<Gathered & StatusEvidence & NamedEvidence> {
-  const { stack } = rig;
-  const gathered = await gatherEvidence(rig);
-  const histories = await stack.service.histories();
-  const processor = readConfig(stack.environment);
-  if (!processor.ok) throw new Error(processor.problems.join('; '));
-  return {
-    ...gathered,
-    topicPrefix: stack.settings.TOPIC_PREFIX,
-    histories,
-    acts: actsOf(gathered.effects, histories),
-    subjectOf: () => null,
-    correlationIdOf: (key) => (load.keys.has(key) ? correlationIdOf(key) : undefined),
-    heldForMsMax: heldForMsMax(laneSettings(processor.config)),
-  };
 }
 
 function seconds(ms: number): number {
