@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Activity } from '../../src/ops/activity.ts';
 import { History } from '../../src/ops/history.ts';
-import { createMetrics } from '../../src/ops/metrics.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import { aResult as result, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
 
@@ -86,21 +84,6 @@ describe('the history', () => {
 });
 
 describe('the activity', () => {
-  it('passes every report on to the metrics', async () => {
-    const processor = new FakeProcessor();
-    const metrics = createMetrics();
-    const activity = new Activity(metrics, () => processor.nowMs);
-    activity.reports.resulted(0, result({}));
-    activity.reports.moved(0);
-    activity.reports.failed(0, 'entry', new Error('x'));
-    activity.onCall(call(20));
-    const text = await metrics.text(await new StateReader(processor.sources()).read());
-    expect(text).toContain('payments_results_total{command="transfer-in",outcome="ACCEPTED",revision="first"} 1\n');
-    expect(text).toContain('payments_moved_total 1\n');
-    expect(text).toContain('payments_own_failures_total{where="entry"} 1\n');
-    expect(text).toContain('payments_api_responses_total{operation="transfer-in",status="2xx"} 1\n');
-  });
-
   it('counts results by command and outcome, and keeps their number bounded', () => {
     const { activity } = new FakeProcessor();
     for (let index = 0; index < 50; index += 1) activity.reports.resulted(0, result({ commandType: `type-${index}` }));

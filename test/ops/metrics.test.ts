@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Activity } from '../../src/ops/activity.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { METRICS } from '../../src/ops/metrics-table.ts';
 import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
@@ -41,29 +42,30 @@ describe('the table of metrics', () => {
 });
 
 describe('counters', () => {
-  it('begin at zero and count the reports', async () => {
+  it('begin at zero and count the reports, which the activity passes on', async () => {
     const metrics = createMetrics();
+    const { onCall, reports } = new Activity(metrics, () => 0);
     const before = await textOf(new FakeProcessor(), metrics);
     expect(before).toContain('payments_results_total{command="transfer-in",outcome="UNKNOWN",revision="first"} 0');
-    metrics.reports.resulted(0, result({}));
-    metrics.reports.resulted(0, result({ outcome: 'CONFLICT' }));
-    metrics.reports.replayed(0);
-    metrics.reports.moved(0);
-    metrics.reports.quoteRanOut(0, { cause: 'on-arrival', isMadeAnew: false });
-    metrics.reports.statusChanged(0, 'quote');
-    metrics.reports.failed(0, 'entry', new Error('x'));
-    metrics.reports.committed();
-    metrics.reports.laneLost('fenced');
-    metrics.reports.redelivered(7);
-    metrics.reports.deadLettered(0, A_LETTER);
-    metrics.onCall({
+    reports.resulted(0, result({}));
+    reports.resulted(0, result({ outcome: 'CONFLICT' }));
+    reports.replayed(0);
+    reports.moved(0);
+    reports.quoteRanOut(0, { cause: 'on-arrival', isMadeAnew: false });
+    reports.statusChanged(0, 'quote');
+    reports.failed(0, 'entry', new Error('x'));
+    reports.committed();
+    reports.laneLost('fenced');
+    reports.redelivered(7);
+    reports.deadLettered(0, A_LETTER);
+    onCall({
       operation: 'transfer-in',
       outcomeKind: 'accepted',
       isAnswered: true,
       httpStatus: 201,
       durationMs: 30,
     });
-    metrics.onCall({
+    onCall({
       operation: 'list-transactions',
       outcomeKind: 'unreachable',
       isAnswered: false,

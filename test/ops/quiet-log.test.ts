@@ -23,11 +23,6 @@ async function haveAllLanes(...processors: RunningProcessor[]): Promise<void> {
   await Promise.all(processors.map((processor) => processor.ready()));
 }
 
-function measured(lines: readonly string[]): string {
-  const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
-  return `${lines.length} lines, ${bytes} bytes`;
-}
-
 test('a thousand healthy commands log nothing, and a rolling restart of two processes under load logs no error', async () => {
   const { journal, publisher } = stack();
   const old = [await stack().startProcessor(), await stack().startProcessor()] as const;
@@ -74,7 +69,5 @@ test('a thousand healthy commands log nothing, and a rolling restart of two proc
   // On a busy machine the Kafka client may retry something; nothing else deserves a warning.
   const warnings = parsed.filter(({ event, level }) => level === 'warn' && event !== 'kafka-client');
   expect(warnings).toEqual([]);
-  console.info(`${COMMANDS} healthy commands: ${measured(ofCommands)}`);
-  console.info(`rolling restart of two processes, ${load.keys.length} commands meanwhile: ${measured(lines)}`);
   expect(lines.length).toBeLessThanOrEqual(2 * LINES_OF_A_RESTART_MAX);
 });
