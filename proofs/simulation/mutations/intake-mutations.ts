@@ -36,7 +36,8 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a value that is dropped in decoding is not told of',
-    find: "      if (reader.keepsUnknown) for (const { path, bytes: kept } of lost) put(value, path, kept.toString('base64'));\n",
+    find: 'if (reader.keepsUnknown)',
+    replace: 'if (false)',
     toldBy: 'packages/contract/test/command-fields',
   },
   {
