@@ -1,7 +1,8 @@
 /** Publishes one transfer-in: node publish.ts KEY AMOUNT. */
 import { PaymentClientError, PaymentCommandPublisher, readClientSettings } from 'payment-processor-client';
 
-const [key = '', amount = ''] = process.argv.slice(2);
+const [key, amount] = process.argv.slice(2);
+if (key === undefined || amount === undefined) throw new Error('usage: node publish.ts KEY AMOUNT');
 const settings = readClientSettings(process.env); // KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX
 if (!settings.ok) throw new Error(settings.problems.join('\n'));
 const publisher = await PaymentCommandPublisher.connect(settings.config);

@@ -7,7 +7,8 @@ import {
   type Outcome,
 } from 'payment-processor-client';
 
-const [path = ''] = process.argv.slice(2);
+const [path] = process.argv.slice(2);
+if (path === undefined) throw new Error('usage: node subscribe.ts FILE');
 const settings = readClientSettings(process.env);
 if (!settings.ok) throw new Error(settings.problems.join('\n'));
 

@@ -1,4 +1,5 @@
 /** What most commands start with: settings from the environment, and a Kafka client. */
+import { once } from 'node:events';
 import { keyProblem } from 'payment-processor-contract/keys';
 import type { PaymentApi } from '../../../src/api/payment-api.ts';
 import { readSomeSettings, type Config, type SettingName } from 'payment-processor-contract/config';
@@ -68,13 +69,20 @@ export function requireKey(key: string): void {
 }
 
 /** Runs until SIGINT or SIGTERM, or until the work ends. */
-export async function untilInterrupted(work: Promise<void>): Promise<void> {
-  const interrupted = Promise.withResolvers<undefined>();
-  const stop = (): void => interrupted.resolve(undefined);
+export function untilInterrupted(work: Promise<void>): Promise<void> {
+  return withInterruption(async (interruption) => {
+    await Promise.race([work, once(interruption, 'abort')]);
+  });
+}
+
+/** SIGINT and SIGTERM do not end the process before the work; a second one does. */
+export async function withInterruption<Value>(work: (interruption: AbortSignal) => Promise<Value>): Promise<Value> {
+  const interruption = new AbortController();
+  const stop = (): void => interruption.abort();
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
   try {
-    await Promise.race([work, interrupted.promise]);
+    return await work(interruption.signal);
   } finally {
     process.removeListener('SIGINT', stop);
     process.removeListener('SIGTERM', stop);

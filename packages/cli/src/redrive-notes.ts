@@ -82,9 +82,9 @@ export function notedLetter({ letterOffset, partition }: RedriveNote): string {
   return letterName({ partition, offset: letterOffset });
 }
 
-/** How a letter was handled. */
+/** How a letter was handled. The note of a redrive is written before its message, so it does not prove that the message came. */
 function handledText({ because, key }: Pick<RedriveNote, 'because' | 'key'>): string {
-  return because === null ? `redriven as ${key}` : `acknowledged (${because})`;
+  return because === null ? `marked as redriven under ${key}` : `acknowledged (${because})`;
 }
 
 export function noteText(note: RedriveNote): string {

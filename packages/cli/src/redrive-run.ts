@@ -16,7 +16,7 @@ import { ResultAwaiter } from 'payment-processor-client/internal/result-awaiter'
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { messageOf } from 'payment-processor-contract/registry-http';
-import { CLI_RETRY, cliKafka, type CliSettings } from './context.ts';
+import { CLI_RETRY, cliKafka, withInterruption, type CliSettings } from './context.ts';
 import { reasonOf } from './failures.ts';
 import { originalHeaders } from './dead-letter.ts';
 import { messageContent } from './message-content.ts';
@@ -65,7 +65,9 @@ export async function runRedrives(
         return claimLetters(settings, operator, claims);
       };
       const timeoutMs = awaiting?.timeoutMs ?? 0;
-      return await redriveEach(plans, { claim, publisher, results, registry, timeoutMs, isUnmasked });
+      return await withInterruption((interruption) =>
+        redriveEach(plans, { claim, publisher, results, registry, timeoutMs, isUnmasked, interruption }),
+      );
     } finally {
       await publisher.close();
     }
@@ -82,6 +84,8 @@ export interface RedriveParts {
   readonly registry: RecordRegistry | null;
   readonly timeoutMs: number;
   readonly isUnmasked: boolean;
+  /** Once it is aborted, no more letters are marked; those that are marked are published. */
+  readonly interruption: AbortSignal;
 }
 
 /** Does not reject after a letter may be marked. */
@@ -96,7 +100,7 @@ export async function redriveEach(plans: readonly ReadyRedrive[], parts: Redrive
     let claims: readonly ClaimedBy[] = [];
     let unclaimed: string | null = null;
     try {
-      if (!isBroken) claims = await parts.claim(part);
+      if (!isBroken && !parts.interruption.aborted) claims = await parts.claim(part);
     } catch (error) {
       isBroken = true;
       unclaimed = reasonOf(error);
@@ -108,7 +112,8 @@ export async function redriveEach(plans: readonly ReadyRedrive[], parts: Redrive
         const problem = `its message was not published, and the dead letter may be marked (${unclaimed}): see \`dead-letters show ${letterName(plan.letter)}\`; if it is, ${BY_ITS_PLACE}`;
         lines.push(unsent('not-known', problem));
       } else if (earlier === undefined) {
-        lines.push(unsent('not-tried', 'not tried, because an earlier one could not be published; nothing was sent'));
+        const cause = isBroken ? 'an earlier one could not be published' : 'the run was interrupted';
+        lines.push(unsent('not-tried', `not tried, because ${cause}; nothing was sent`));
       } else if (earlier !== null) {
         lines.push(unsent('refused', whoWasFirst(plan, earlier)));
       } else if (isBroken) {

@@ -105,9 +105,9 @@ describe('dead-letters redrive --reason', () => {
     await buryWithoutType('bulk-1');
     const again = await redrive(...args, '--key-suffix=.2', '--await', '--yes');
     expect(again.documents.filter(({ status }) => status === 'refused').map(({ problem }) => problem)).toContainEqual(
-      expect.stringMatching(/another dead letter of the key bulk-1, .*redriven as bulk-1-again/),
+      expect.stringMatching(/another dead letter of the key bulk-1, .*redriven under bulk-1-again/),
     );
-    expect(again.stderr).toContain('3 with the reason UNREADABLE were redriven before');
+    expect(again.stderr).toContain('3 with the reason UNREADABLE were marked as redriven before');
     expect(again.documents.filter(({ status }) => status === 'published')).toEqual([]);
     for (const key of keys) expect(stack().journal.results(`${key}-again`)).toHaveLength(1);
   });
@@ -296,7 +296,7 @@ describe('dead-letters redrive of one', () => {
     expect(listed.stdout).not.toContain('REDRIVEN');
     const again = await letters('redrive', place, '--key', 'once-2', '--yes');
     expect(again).toMatchObject({ code: 7, stdout: '' });
-    expect(again.stderr).toMatch(/redriven as once-1 by ada.*may be paid twice.*--again-may-pay-twice/);
+    expect(again.stderr).toMatch(/redriven under once-1 by ada.*may be paid twice.*--again-may-pay-twice/);
     expect(await known('once-2')).toBe(3);
     const forced = await letters('redrive', place, '--key', 'once-3', '--yes', '--again-may-pay-twice');
     expect(forced).toMatchObject({ code: 0 });

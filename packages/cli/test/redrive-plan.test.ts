@@ -58,7 +58,7 @@ describe('a letter whose own key may have been paid', () => {
     };
     const redriven = [{ ...note, because: null, timestamp: '2026-01-01T00:00:00.000Z', id: 'note-1' }];
     const words =
-      /another dead letter of the key order-1, 2\/9, was redriven as order-1b by dana .* may be the same payment/;
+      /another dead letter of the key order-1, 2\/9, was marked as redriven under order-1b by dana .* may be the same payment/;
     expect(() => plan(undefined, { redriven, key: 'order-1-again' })).toThrow(words);
     expect(plan(undefined, { redriven, key: 'order-1-again', isBulk: false }).at(-1)).toMatch(words);
   });

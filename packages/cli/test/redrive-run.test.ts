@@ -26,6 +26,7 @@ function parts(given: Partial<RedriveParts> = {}): RedriveParts & { readonly sen
   const claim = async (plans: readonly unknown[]): Promise<null[]> => plans.map(() => null);
   return {
     ...{ claim, publisher: { publish }, results: null, registry: null, timeoutMs: 1, isUnmasked: false, sent },
+    interruption: new AbortController().signal,
     ...given,
   };
 }
@@ -48,6 +49,21 @@ test('marks that cannot be written take back nothing that was published before',
   });
 });
 
+test('a run that is interrupted publishes what is marked, and marks no more', async () => {
+  const interruption = new AbortController();
+  const claim = async (plans: readonly unknown[]): Promise<null[]> => {
+    interruption.abort();
+    return plans.map(() => null);
+  };
+  const run = parts({ claim, interruption: interruption.signal });
+  const outcomes = await redriveEach(all, run);
+  expect(run.sent).toHaveLength(20);
+  expect(outcomes[20]).toMatchObject({
+    document: { status: 'not-tried' },
+    problem: expect.stringContaining('interrupted') as string,
+  });
+});
+
 test.each([
   ['NOT_CONFIRMED', 'noResult', '0 published, 1 perhaps, 0 not'],
   ['NOT_WRITTEN', 'failed', '0 published, 1 not'],
@@ -67,7 +83,7 @@ test('a letter is not published if another of its key was redriven meanwhile, an
   expect(line).toMatchObject({
     reason: 'refused',
     problem: expect.stringMatching(
-      /^another dead letter of the key key-0, 0\/90, was redriven as key-0b by dana .*same payment.* Nothing was sent, though the dead letter is marked/,
+      /^another dead letter of the key key-0, 0\/90, was marked as redriven under key-0b by dana .*same payment.* Nothing was sent, though the dead letter is marked/,
     ) as string,
   });
 });

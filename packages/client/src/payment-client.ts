@@ -130,15 +130,17 @@ export class PaymentClient {
       const refusal = this.#parts.results.live.refusal();
       if (refusal !== null) throw refusal;
       const deadlineMs = performance.now() + options.timeoutMs;
+      const over = new AbortController();
       const awaited = this.#parts.results
-        .expect(key, { commandId, type, fingerprint, timeoutMs: options.timeoutMs })
+        .expect(key, { commandId, type, fingerprint, timeoutMs: options.timeoutMs, signal: over.signal })
         .then(
           (result) => ({ kind: 'result' as const, result }),
           (error: unknown) => ({ kind: 'none' as const, error }),
         );
       const expiry = options.expiresAt === undefined ? {} : { expiresAt: new Date(options.expiresAt) };
       const published = this.#publish(type, key, checked, { ...options, ...expiry, commandId }, deadlineMs);
-      const end = await Promise.race([awaited, published.then(() => awaited)]);
+      // If it throws, nobody awaits the result any more.
+      const end = await Promise.race([awaited, published.then(() => awaited)]).finally(() => over.abort());
       const ms = performance.now() - (deadlineMs - options.timeoutMs);
       const outcome = end.kind === 'result' ? end.result.value.outcome : 'unanswered';
       notice(this.#parts.noticing, { kind: 'answered', type, key, outcome, ms });

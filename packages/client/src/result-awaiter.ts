@@ -20,6 +20,8 @@ export type AwaitedResult = Extract<PaymentEvent, { kind: 'result' }>;
 /** Without id and fingerprint any result of the key matches, except a CONFLICT, which concerns one message. */
 export interface ExpectOptions extends Asked {
   timeoutMs: number;
+  /** Once it is aborted, nobody awaits the result: it rejects, and does not count any more. */
+  signal?: AbortSignal;
 }
 
 export class ResultAwaiter {
@@ -43,7 +45,7 @@ export class ResultAwaiter {
    * @throws PaymentClientError, NO_RESULT if none came in time: the command may be in progress or done, or may
    *   never have arrived
    */
-  expect(key: string, { timeoutMs, ...asked }: ExpectOptions): Promise<AwaitedResult> {
+  expect(key: string, { signal, timeoutMs, ...asked }: ExpectOptions): Promise<AwaitedResult> {
     requireWhole('timeoutMs', timeoutMs, 1, TIMER_MS_MAX);
     const { promise, resolve, reject } = Promise.withResolvers<AwaitedResult>();
     // If publishing fails, the caller ignores this promise; its rejection must not end the process.
@@ -72,8 +74,11 @@ export class ResultAwaiter {
       const problem = `no result of ${key} came within ${timeoutMs} ms: nothing is known of it; to ask again, publish the same command with the same key`;
       reject(new PaymentClientError('NO_RESULT', problem));
     }, timeoutMs);
+    const giveUp = (): void => reject(new PaymentClientError('CLOSED', `the result of ${key} is awaited no more`));
+    signal?.addEventListener('abort', giveUp);
     const awaited = promise.finally(() => {
       clearTimeout(timer);
+      signal?.removeEventListener('abort', giveUp);
       stop();
     });
     awaited.catch(() => undefined);

@@ -11,6 +11,8 @@ import { transferInOf } from '../../../test/support/commands.ts';
 
 const TIMEOUT_MS = 400;
 const LONG_MS = 60_000;
+/** Results that one client awaits at most. */
+const AWAITED_MAX = 100_000;
 const LOST = new PaymentClientError('NOT_CONFIRMED', 'no answer came');
 const FORBIDDEN = new PaymentClientError('KAFKA_REFUSED', 'not authorized');
 const QUEUE_FULL = new PaymentClientError('TOO_MANY', '10000 records are waiting already');
@@ -119,4 +121,26 @@ test('what can be awaited no more does not end the process of a caller that publ
   void open.expect('key-1', { timeoutMs: LONG_MS });
   await open.close();
   await turn();
+});
+
+test('requests that threw count no more among those that await a result', async () => {
+  let isThere = false;
+  const publishUntyped = async (): Promise<never> => {
+    if (!isThere) throw QUEUE_FULL;
+    return {} as never;
+  };
+  const client = new PaymentClient({
+    publisher: { publishUntyped, close: async () => undefined },
+    results: new ResultAwaiter(new LiveEvents()),
+    openChanges: async () => new LiveEvents(),
+    read: async () => true,
+    noticing: {},
+  });
+  const request = (timeoutMs: number) =>
+    client.request('transfer-in', 'invoice', transferInOf('invoice'), { timeoutMs });
+  const thrown = await Promise.allSettled(Array.from({ length: AWAITED_MAX }, () => request(LONG_MS)));
+  expect(thrown.every(({ status }) => status === 'rejected')).toBe(true);
+  isThere = true;
+  expect(await request(50)).toMatchObject({ kind: 'unanswered' });
+  await client.close();
 });

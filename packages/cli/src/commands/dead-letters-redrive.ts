@@ -157,7 +157,10 @@ async function redriveMany(
 ): Promise<void> {
   const reason = flags.reason ?? '';
   const { beyond, letters, redriven } = await readLettersOf(settings, reason, options.notes, flags.limit);
-  if (redriven > 0) output.note(`${redriven} with the reason ${reason} were redriven before: left out`);
+  if (redriven > 0)
+    output.note(
+      `${redriven} with the reason ${reason} were marked as redriven before: left out; \`show\` of a new key shows whether its message came`,
+    );
   if (beyond > 0) output.note(`${beyond} more are beyond --limit ${flags.limit}`);
   if (letters.length === 0) {
     output.note(`no dead letter with the reason ${reason} is left to redrive`);
