@@ -39,6 +39,8 @@ export async function tryWithTests(
     testTimeout: TEST_MS_MAX,
     reporters: [{}],
     bail: 1,
+    // It would have the sources of other mutations.
+    fsModuleCache: false,
     watch: false,
   } satisfies CliOptions;
   const vitest = await createVitest(options, { plugins: [plugin] });
