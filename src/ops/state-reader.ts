@@ -118,20 +118,30 @@ export class StateReader {
     const holds = operatorHolds(ledger, nowMs);
     const access = kafkaAccess();
     const service = api.snapshot();
+    const { ready, reasons } = this.readiness();
     return {
-      ...{ at: instant(nowMs), deployment, processId: status.processId, ...this.readiness() },
+      at: instant(nowMs),
+      deployment,
+      processId: status.processId,
+      ready,
+      reasons,
       kafkaRefusal: access.kind === 'refused' ? access.cause : null,
       registryFailure: registryFault()?.failure.kind ?? null,
       isGroupConfirmed: status.isGroupConfirmed,
       service: serviceState(service),
       operations: COMMAND_TYPES.map((operation) => ({ operation, ...service.operations[operation] })),
-      ...{ lanesConfigured: laneCount, lanes: laneStates, lagEndsAgeSeconds: known.ageMs / 1000 },
+      lanesConfigured: laneCount,
+      lanes: laneStates,
+      lagEndsAgeSeconds: known.ageMs / 1000,
       unfinished: unfinishedStates(
         [...status.lanes.values()].flatMap((lane) => lane.entries),
         nowMs,
       ),
       ...oldestUnanswered(status.lanes, laneStates, holds, nowMs),
-      ...{ callsUnderWay: status.callsRunning, callSlots, unfinishedMax, keysRemembered: status.keysRemembered },
+      callsUnderWay: status.callsRunning,
+      callSlots,
+      unfinishedMax,
+      keysRemembered: status.keysRemembered,
       ledger: ledgerShown,
       members: memberStates(known.members, ledgerShown.owners, status.processId),
       unknownResults: unknownResults(ledger, new Set(status.lanes.keys()), nowMs),
@@ -158,9 +168,14 @@ export class StateReader {
       inputs: read.map(({ name, problem, topic }) => {
         const { heldBack: held = null, lag = NO_LAG } = inputs.get(inputName(lane, topic)) ?? {};
         return {
-          ...{ topic, name, command: isCommandType(name) ? name : null, lagMessages: lag.messages },
+          topic,
+          name,
+          command: isCommandType(name) ? name : null,
+          lagMessages: lag.messages,
           oldestSeconds: lag.oldestMs === null ? null : lag.oldestMs / 1000,
-          ...{ cause: lag.cause, problem, position: lag.position?.toString() ?? null },
+          cause: lag.cause,
+          problem,
+          position: lag.position?.toString() ?? null,
           heldBackMessages: held?.messages ?? 0,
           heldBackSeconds: secondsSince(held?.sinceMs, nowMs),
         };
