@@ -1,4 +1,4 @@
-/** The error in a body of any kind: JSON of any shape, a proxy's page, nothing, or half of it. */
+/** The error in a body of any kind: JSON of any shape, a proxy's page, an empty or a truncated body. */
 import { isJsonObject, stringifyLossless, type JsonValue } from 'payment-processor-contract/lossless-json';
 import type { ServiceError } from './types.ts';
 

@@ -102,7 +102,7 @@ export type ServiceState =
   /** Only checks are sent. */
   | ({ kind: 'held'; sinceMs: number } & HoldCause);
 
-/** The service does not serve this process, as far as we know. */
+/** The service refuses this process or does not answer it, as far as we know. */
 export interface Unserved extends HoldCause {
   /** No check has succeeded since the process started. */
   readonly isFromStart: boolean;

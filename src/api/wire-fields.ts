@@ -14,7 +14,7 @@ import {
 /** A reader for each field of the generated record type: the compiler reports one that is missing or has the wrong type. */
 export interface RecordShape<Resource> {
   fields: { [Name in Exclude<keyof Resource, 'otherFieldsJson'>]: Field<NonNullable<Resource[Name]>> };
-  /** A member that may contain the fields instead. */
+  /** A JSON member that may hold the fields instead. */
   nestedUnder?: string;
 }
 

@@ -3,7 +3,7 @@
  *
  *   offer   takes a batch that continues where the last one ended, as far as there is room; refuses any other batch and
  *           seeks back
- *   read    decodes the oldest message; it stays decoded until the lane takes it. It waits while we ask the registry
+ *   read    decodes the oldest message; it stays decoded until the lane takes it. The message waits while we ask the registry
  *   take    removes it
  *
  * At its limits the inbox pauses the partition: further messages stay in Kafka, where consumer lag shows them.
@@ -43,7 +43,7 @@ type Head<Item> =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'read'; readonly item: Item };
 
-/** Limit of one topic's messages in a transaction: bounds the time to its commit. */
+/** Most messages of one topic in a transaction: this bounds the time to its commit. */
 export const ITEMS_MAX = 500;
 
 /** Limit of messages in an inbox: several times a lane's share of the intents. */
@@ -53,7 +53,7 @@ const BYTES_MAX = 2 * 1024 * 1024;
 /** One batch may exceed these limits by this much, more than a fetch normally has. We fetch the rest of a larger batch again. */
 const BATCH_MESSAGES_MAX = 5_000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
-/** After this many seeks without progress we pause the partition: an out-of-range fetch also voids the other partitions' fetches. */
+/** After this many seeks without progress we pause the partition, because each out-of-range fetch also voids the other partitions' fetches. */
 const FRUITLESS_SEEKS_MAX = 10;
 const SEEK_AGAIN_MS = 5_000;
 /** Wait before the registry is asked again. */
@@ -168,7 +168,7 @@ export class Inbox<Item extends { readonly kind: string }> {
   /**
    * Decodes the oldest message.
    * @returns null: there is none, or it waits for the registry
-   * @throws what our code failed with; the next call tries again
+   * @throws the error of our own code; the next call tries again
    */
   read(): { readonly item: Item } | null {
     const [message] = this.#messages;

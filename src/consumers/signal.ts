@@ -8,7 +8,7 @@ export class Signal {
     this.#waiter?.();
   }
 
-  /** Resolves at the next wake, or after the time. */
+  /** Resolves at the next wake, or after this time. */
   async wait(durationMs: number): Promise<void> {
     if (!this.#isSet) {
       await new Promise<void>((resolve) => {

@@ -90,7 +90,7 @@ export class TopicOffsets {
     this.#kafka = createKafka(settings, options.clientId, { retry: PATIENT_RETRY, log: options.log });
   }
 
-  /** Bounded: otherwise a hanging broker could make a request wait for minutes. */
+  /** Bounded: otherwise a hanging broker could delay the shutdown for minutes. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await settledWithin(this.#drop(stopping()), STOP_DEADLINE_MS);
@@ -174,7 +174,7 @@ export class TopicOffsets {
     return this.#shared(this.#ids, topic, () => this.#askIds.ask(topic));
   }
 
-  /** Asks only once all topics exist: for one that does not, kafkajs refuses whatever its client is asked meanwhile. */
+  /** Asks only once all topics exist: for one that does not, kafkajs fails every request that its client has open. */
   #batched<Answer>(send: (names: readonly string[]) => Promise<ReadonlyMap<string, Answer>>): BatchedQuestions<Answer> {
     return new BatchedQuestions(async (names) => {
       await Promise.all(names.map((name) => this.#topicId(epochOf(name).topic)));

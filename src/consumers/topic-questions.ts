@@ -18,7 +18,7 @@ export interface TopicQuestions {
   bounds(): Promise<ReadonlyMap<number, PartitionOffsets>>;
   /** Offsets after the last record, including records of open transactions. */
   written(): Promise<ReadonlyMap<number, bigint>>;
-  /** First offset since the instant, by the brokers' clocks, that readers can get now; the partition's end if there is none. */
+  /** First readable offset at or after the instant, by the brokers' clocks; the partition's end if there is none. */
   firstSince(instantMs: number): Promise<ReadonlyMap<number, bigint>>;
 }
 

@@ -125,7 +125,7 @@ export class CallScheduler {
     return false;
   }
 
-  /** @returns whether the attempt has a slot of its own; if not, it is one to `queue` */
+  /** @returns whether the attempt has a slot of its own; if not, `queue` it */
   commit(attemptId: string): boolean {
     if (!this.#reservations.has(attemptId)) return false;
     this.#committed.push(attemptId);
@@ -152,7 +152,7 @@ export class CallScheduler {
     if (mayKeep && isAsking(state) && (state.isAskingNext || state.waiting.size === 0)) {
       return { kind: 'kept', workClass: state.workClass, lane: this.#keep(state, nowMs) };
     }
-    // Leave the rate limit to calls that may not wait and are about to begin.
+    // Leave the rate to calls that may not wait and are about to begin.
     if (!isPaced || pendingMs > COMMIT_AHEAD_MS) return null;
     const attemptId = takeFirst(state.waiting);
     if (attemptId === undefined) return null;

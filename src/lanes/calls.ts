@@ -1,10 +1,10 @@
 /**
- * The calls of this process. They belong to the process, not to a lane: a lane that is acquired again adopts its calls by
- * attempt id, and their answers wait for the lane.
+ * The calls of this process. They belong to the process, not to a lane. A lane that is acquired again adopts its calls by
+ * attempt id, and their answers wait for it.
  *
  *   claim     the right to an intent: bounded per class of work and lane, and by the service's allowance for the operation;
- *             if the intent may not wait for its call, the claim includes a slot
- *   prepare   the claim gets its request, before the intent is committed: a request that cannot be built fails only its entry
+ *             an intent whose call must start at once also reserves a slot
+ *   prepare   builds the request before the intent is committed, so that a request that cannot be built fails only its entry
  *   begin     the intent is committed: the call waits for a slot; `CallScheduler` picks the next one. There are as many slots
  *             as connections, so that nothing queues between the last check and the socket
  *   running   the call has just passed the gate; the answer comes within the call's deadline
@@ -67,7 +67,7 @@ export type Adoption =
   /** This process has forgotten too much to be sure: treat the intent as another process's. */
   | 'unknown';
 
-/** Limit of begun attempts remembered for lost lanes; their new owners settle them within minutes. */
+/** Most begun attempts that are remembered for lost lanes; their new owners settle them within minutes. */
 const RELEASED_MAX = 20_000;
 
 export interface CallsOptions {
@@ -129,7 +129,7 @@ export class Calls {
   begin(order: CallOrder, owner: CallOwner): void {
     const attempt = this.#attempts.get(order.attemptId);
     if (attempt === undefined) throw new Error(`attempt ${order.attemptId} was never claimed`);
-    // A lane may commit an entry again while its call runs, to note a copy: one intent is one call.
+    // A lane may commit an entry again while its call runs, to note a copy. But one intent is one call.
     if (attempt.stage !== 'claimed') return;
     Object.assign(attempt, { stage: 'waiting', order, owner });
     if (!this.#scheduler.commit(order.attemptId))
@@ -155,7 +155,7 @@ export class Calls {
     if (this.#scheduler.cancel(attemptId)) this.#pump();
   }
 
-  /** The lane begins no more calls. Call it again when an intent was committed since. */
+  /** The lane begins no more calls. Call it again if an intent has been committed since. */
   drain(lane: number, reason: string): void {
     this.#scheduler.release(lane);
     for (const [attemptId, attempt] of this.#attempts) {

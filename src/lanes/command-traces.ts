@@ -39,7 +39,7 @@ export interface TracedCall extends CallTimes {
 }
 
 export interface CommandTraces {
-  /** The message has left its topic: its transaction is committed. */
+  /** The message is admitted: its transaction is committed. */
   admitted(command: TracedCommand, admission: TracedAdmission): void;
   /** A call ended, made or not. */
   called(command: TracedCommand, call: TracedCall): void;

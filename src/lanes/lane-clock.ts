@@ -1,5 +1,5 @@
 /**
- * A wall clock that is wrong, or set while the lane is open. Commits show the brokers' time, and the monotonic clock says how much
+ * Notices a wall clock that is wrong, or was set while the lane is open. Commits show the brokers' time, and the monotonic clock says how much
  * has passed since. So the age of an idempotency key is never counted by our wall clock alone.
  */
 import { aheadMsOf, SET_MS_MIN } from 'payment-processor-contract/clock';
@@ -12,7 +12,7 @@ type ClockParts = Pick<LaneParts, 'clock' | 'index' | 'lane' | 'policy'>;
 export class LaneClock {
   readonly #parts: ClockParts;
   readonly #unfinished: Map<string, Entry>;
-  /** How far the wall clock is ahead of the monotonic one: the minimum since it was last set forward. */
+  /** The least lead of the wall clock over the monotonic one since it was last set forward. */
   #aheadMs: number;
   /** How far the brokers' clock is ahead of the monotonic one, at least. */
   #brokersAheadMs = -Infinity;
@@ -38,7 +38,7 @@ export class LaneClock {
     if (fellBackMs >= SET_MS_MIN || behindMs < this.#behindMs) this.#behindMs = behindMs;
     // While the clock was slow, calls in doubt may have ended later than it said: their settling time starts again.
     if (wasSetForward) this.#correct((entry) => takenUp(entry, clock.nowMs(), policy));
-    // By the clock that was set back, keys that the service may have forgotten would seem young.
+    // A clock that was set back makes keys look younger than they are: the service may have forgotten them.
     if (fellBackMs >= SET_MS_MIN) this.#correct((entry) => sentEarlier(entry, fellBackMs, policy));
   }
 

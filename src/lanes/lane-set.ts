@@ -4,7 +4,7 @@
  *   start   opens the ledger, reads it to its end while others serve the lanes, joins the group; lanes open once assigned.
  *           Retries each step until Kafka answers, Kafka refuses, or the process is stopped
  *   stop    serves the lanes until the group has given them to others. Then releases the rest: lets calls end and commits
- *           their answers. Leaves the group last; bounded
+ *           their answers. Leaves the group last. All of it is bounded in time
  */
 import type { Logger } from 'pino';
 import type { PaymentApi } from '../api/payment-api.ts';
@@ -221,7 +221,7 @@ export class LaneSet {
 
   /**
    * Resolves once the group has assigned lanes, or the process was stopped before that.
-   * @throws errors that no retry fixes: a refusal of Kafka, StateDirectoryError, LaneCountError
+   * @throws errors that no retry fixes: a refusal by Kafka, StateDirectoryError, LaneCountError
    */
   async start(): Promise<void> {
     if (await this.#start.run()) this.#offsetReports.start();

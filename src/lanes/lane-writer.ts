@@ -1,5 +1,5 @@
 /**
- * Writes for one attempt to own a lane. It picks the process's current loop at its first write.
+ * Writes a lane's ledger for one attempt to own it. It picks the process's current loop at its first write.
  *
  *   claimed  the ledger has the claim, and the OWNER record
  *   joined   the lane fills transactions. It learns the offsets of its records, so that the ledger's reader need not fetch them
@@ -75,7 +75,7 @@ export class LaneWriter {
     this.#ownCommitOf(await this.#loop().commit(this.#claiming));
   }
 
-  /** Withdraws the claim, after everything that the lane has committed; it may be claimed again. @throws as `claim` does */
+  /** Withdraws the claim, after everything that the lane has committed. The lane may be claimed again. @throws as `claim` does */
   async withdraw(): Promise<void> {
     if (this.#claim === null) return;
     const { transactionalId } = this.#claim;
@@ -99,7 +99,7 @@ export class LaneWriter {
     this.#seat?.wake();
   }
 
-  /** Never rejects. @returns once the ledger shows the end, or cannot show it; then the next owner waits and fences us */
+  /** Never rejects. @returns once the release is in the ledger, or cannot be written: then the next owner waits and fences us */
   end(): Promise<void> {
     this.#ended ??= this.#end();
     return this.#ended;

@@ -239,6 +239,6 @@ function barrenOwners(parts: LaneParts): number {
   const { index, lane } = parts;
   const last = index.owner(lane);
   if (last === undefined || index.position(lane)?.token === last.token) return 0;
-  // An owner that released the lane did not lose it to a message.
+  // The owner released the lane, so no message made it lose the lane.
   return isReleased(parts, last) ? last.barren : last.barren + 1;
 }

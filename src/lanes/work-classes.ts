@@ -1,7 +1,7 @@
 /**
  * Classes of work share the call slots and the rate. Each has a guaranteed share; the others get what it does not use.
  *
- *   execution           completes a payment that somebody waits for, before its quote expires; or rejects one
+ *   execution           completes a payment that somebody waits for, before its quote expires; or rejects an incoming one
  *   transfer            pulls money in; comes in large numbers
  *   quote-to-execute    first half of a two-step quote: its execution must follow before the quote expires
  *   other               plain quotes, simulated payments

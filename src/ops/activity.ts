@@ -21,7 +21,7 @@ export interface IntervalFigures {
   readonly command95Seconds: number | null;
 }
 
-/** As for a command that waited out a long outage. Longer durations count as this one. */
+/** Long enough for a command that waited out an outage. Longer durations count as this one. */
 const DURATION_MS_MAX = 2 * 86_400_000;
 const ACCEPTED: Outcome = 'ACCEPTED';
 const EMPTY_INTERVAL = { resultsAccepted: 0, resultsOther: 0, calls: 0, callFaults: 0 };

@@ -149,7 +149,7 @@ export function resultSpan(
 }
 
 /**
- * Derives the ids from the command's origin, so that every process derives the same ones. A process that calls after a crash
+ * Derives the ids from the command's origin, so that every process derives the same ones. A process that makes a call after a crash
  * continues the same trace, under the same span.
  * @returns a trace id (32 hex digits) for a command that came without one, and the span id (16) of its admission
  */

@@ -20,7 +20,7 @@ export interface MemberState {
   readonly address: string | null;
   /** Lanes that the group has assigned to it. */
   readonly assigned: readonly number[];
-  /** Lanes whose latest owner it is. */
+  /** Lanes that it was the last to own. */
   readonly owned: readonly number[];
   /** When it took the most recent of them. */
   readonly since: string | null;

@@ -166,7 +166,7 @@ export const METRICS = {
   openDeadLetters: {
     name: 'payments_dead_letters_open',
     type: 'gauge',
-    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason. All processes, but only the newest 10,000 of each lane. If there are no dead letters, it has no value until the topic has been read.',
+    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason. Counts all processes, up to the newest 10,000 of each lane. Without dead letters it has no value until the topic has been read.',
     labels: { reason: DEAD_LETTER_REASONS },
   },
   moved: {
@@ -221,7 +221,7 @@ export const METRICS = {
   apiCallDurationSeconds: {
     name: 'payments_api_call_duration_seconds',
     type: 'histogram',
-    help: 'Duration of finished calls to the payment API, including those never sent, by operation and class of response.',
+    help: 'Duration of finished call attempts to the payment API, whether or not they were sent, by operation and class of response.',
     labels: { operation: OPERATIONS, outcome: CALL_OUTCOMES },
     buckets: CALL_BUCKETS_SECONDS,
   },
@@ -264,13 +264,13 @@ export const METRICS = {
   kafkaRefused: {
     name: 'payments_kafka_refused',
     type: 'gauge',
-    help: '1 while Kafka refuses this process, by cause. Readiness and the log name the setting or the right to correct. The process checks this only while it is not ready or its partition ends are old.',
+    help: '1 while Kafka refuses this process, by cause. Readiness and the log name the setting to correct or the right to grant. The process checks this only while it is not ready or its partition ends are old.',
     labels: { cause: KAFKA_REFUSALS },
   },
   registryFailing: {
     name: 'payments_registry_failing',
     type: 'gauge',
-    help: '1 while this process cannot use the schema registry, by cause. Readiness and the log name the setting or the right to correct. The process checks this every 5 seconds, even if no command needs the registry.',
+    help: '1 while this process cannot use the schema registry, by cause. Readiness and the log name the setting to correct or the right to grant. The process checks this every 5 seconds, even if no command needs the registry.',
     labels: { cause: REGISTRY_FAILURES },
   },
   groupConfirmed: {
@@ -312,7 +312,7 @@ export const METRICS = {
   stateDiskBytes: {
     name: 'payments_state_disk_bytes',
     type: 'gauge',
-    help: 'Free and used bytes of the file system of STATE_DIR. The process ends when it is full.',
+    help: 'Free and used bytes of the file system of STATE_DIR. The process ends when the file system is full.',
     labels: { part: ['free', 'used'] },
   },
   storeBytes: {

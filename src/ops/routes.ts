@@ -23,7 +23,7 @@ export interface RouteSources {
   readonly memberKey: () => string | null;
 }
 
-/** Health and the page's files are public. If a token is set, every path with data requires it; `otherToken` is an exception. */
+/** Health and the page's files are public. If a token is set, every path with data requires it; `otherToken` is accepted as well. */
 export function operationsRoutes({
   command,
   group,
