@@ -1,7 +1,8 @@
 /** What histories promise: several keep all promises, and the same seed gives the same history. */
+import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runHistory } from './history.ts';
-import { MUTATIONS, placesOf } from './mutations.ts';
+import { MUTATIONS, placesOf, ROOT } from './mutations.ts';
 
 /** CI runs a thousand, and removes each protection in turn: `.ci/run`. */
 const HISTORIES = 3;
@@ -34,4 +35,5 @@ test(
 
 test.each(MUTATIONS)('the source still has the place of a protection: $name', (mutation) => {
   expect(placesOf(mutation)).toHaveLength(1);
+  if (mutation.toldBy !== undefined) expect(existsSync(new URL(`${mutation.toldBy}.test.ts`, ROOT))).toBe(true);
 });

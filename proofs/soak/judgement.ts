@@ -42,7 +42,7 @@ export function outcomesOf({ first, published }: SoakEvidence): Map<SoakKind, Re
   return outcomes;
 }
 
-/** Of each kind as many effects as commands that were ACCEPTED; which command had which, chaos tells. */
+/** Of each kind as many effects as commands that were ACCEPTED, and none twice; whose effect a command had, chaos tells. */
 export function judgeSoak(evidence: SoakEvidence): string[] {
   const { copied, effects, failed, first, published, trends } = evidence;
   const counted = effectsOf(effects);
@@ -52,6 +52,7 @@ export function judgeSoak(evidence: SoakEvidence): string[] {
     if (counted[kind] < ACCEPTED || counted[kind] > ACCEPTED + UNKNOWN)
       wrong.push(`${kind}: ${counted[kind]} effects of ${ACCEPTED} ACCEPTED and ${UNKNOWN} UNKNOWN`);
   }
+  wrong.push(...repeated(effects));
   if (first.size !== published.length) wrong.push(`${first.size} results of ${published.length} commands`);
   const unanswered = copied.filter((key) => first.get(key)?.replays === 0);
   if (unanswered.length > 0) wrong.push(`${unanswered.length} copies without an answer`);
@@ -60,6 +61,18 @@ export function judgeSoak(evidence: SoakEvidence): string[] {
   if (!trends.some(({ kind }) => kind === 'memory without mapped files, MiB'))
     wrong.push('no process lived long enough for its memory to be judged');
   return wrong;
+}
+
+/** One that took effect twice would be hidden in the sums by one without effect. */
+function repeated({ operations, quotes, transactions }: EffectsReport): string[] {
+  const counts = [
+    ...Object.values(operations).flatMap((ofKeys) =>
+      Object.entries(ofKeys).map(([key, { effects }]) => [key, effects] as const),
+    ),
+    ...Object.entries(quotes).map(([id, { executions }]) => [id, executions] as const),
+    ...Object.entries(transactions).map(([id, { rejections }]) => [id, rejections] as const),
+  ];
+  return counts.filter(([, count]) => count > 1).map(([name, count]) => `${name} took effect ${count} times`);
 }
 
 function effectsOf({ operations, quotes, transactions }: EffectsReport): Record<SoakKind, number> {

@@ -66,6 +66,18 @@ test.each<[string, Partial<SoakEvidence>, RegExp]>([
     { effects: { ...effects, transactions: { one: { rejectCalls: 2, rejections: 2 } } } },
     /reject-transaction: 2 effects of 1/,
   ],
+  [
+    'a second effect that the sums hide, for another command had none',
+    {
+      published: [...KEYS, 'transfer-in-1'],
+      first: new Map([...first, ['transfer-in-1', { outcome: 'ACCEPTED', id: 'x', replays: 0 }]]),
+      effects: {
+        ...effects,
+        operations: { ...effects.operations, 'transfer-in': { 'transfer-in-0': { ...ONCE, effects: 2 } } },
+      },
+    },
+    /transfer-in-0 took effect 2 times/,
+  ],
   ['ACCEPTED without an effect', { effects: { ...effects, transactions: {} } }, /reject-transaction: 0 effects of 1/],
   ['REFUSED with an effect', { first: withFirst('REFUSED') }, /transfer-in: 1 effects of 0/],
   ['a result of nobody', { published: KEYS.slice(1) }, /5 results of 4/],

@@ -2,7 +2,7 @@
 import type { Admin } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { createKafka, LANE_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
-import { readTopicMs } from '../producers/topic-admin.ts';
+import { readTombstonesKeptMs } from '../producers/topic-admin.ts';
 import {
   partitionOffsets,
   writtenOffsets,
@@ -42,7 +42,7 @@ function questionsOf(admin: Admin, topic: string): TopicQuestions {
   return {
     clusterId: async () => (await admin.describeCluster()).clusterId,
     topicId: async () => (await admin.fetchTopicIds({ topics: [topic] }))[0]?.topicId ?? null,
-    tombstonesKeptMs: (otherwiseMs) => readTopicMs(admin, topic, 'delete.retention.ms', otherwiseMs),
+    tombstonesKeptMs: (otherwiseMs) => readTombstonesKeptMs(admin, topic, otherwiseMs),
     bounds: () => partitionOffsets(admin, topic),
     written: () => writtenOffsets(admin, topic),
     firstSince: async (instantMs) => {

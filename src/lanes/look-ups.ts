@@ -21,10 +21,10 @@ import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-que
 const PAGE_LIMIT = 100;
 /** Pages of one scan: 100,000 transactions. A longer scan fails: it cannot answer `not-found`. */
 const PAGES_MAX = 1_000;
-/** Tries for one page, about six seconds in all; then the scan fails. */
+/** Tries for one page, between six and 25 seconds in all; then the scan fails. */
 const PAGE_TRIES_MAX = 6;
 const PAGE_AGAIN_MS = 200;
-/** The longest wait that a scan grants the service. Asked for more it fails, and its commands ask again after their own pause. */
+/** The longest wait for a page, whatever the service asks for: a scan holds up all questions. */
 const ASKED_MS_MAX = 5_000;
 
 const MINUTE_MS = 60_000;
@@ -139,8 +139,8 @@ export class LookUps {
         return page;
       }
       const askedMs = page.retryAfterMs ?? 0;
-      if (!isTransient(page) || tries >= PAGE_TRIES_MAX || askedMs > ASKED_MS_MAX) return page;
-      await sleep(Math.max(askedMs, PAGE_AGAIN_MS * 2 ** (tries - 1)));
+      if (!isTransient(page) || tries >= PAGE_TRIES_MAX) return page;
+      await sleep(Math.max(Math.min(askedMs, ASKED_MS_MAX), PAGE_AGAIN_MS * 2 ** (tries - 1)));
     }
   }
 

@@ -79,7 +79,7 @@ function retry(
     entry.fieldsJson === null ? null : readCommandFields(entry.commandType, parseLossless(entry.fieldsJson));
   // Once a call was made, today's rules no longer apply: INVALID would say that nothing was sent.
   const value = fields !== null && (fields.ok || entry.attempts > 0) ? fields.value : null;
-  if (value === null && (entry.attempts > 0 || entry.turnedAway > 0)) {
+  if (value === null && entry.attempts > 0) {
     return refused('this release cannot read its fields: retry it with the release that made the call');
   }
   if (value === null) {

@@ -83,14 +83,14 @@ function wrongLanes(
 }
 
 /**
- * A duration of the topic's configuration, such as `retention.ms`; -1: unlimited.
+ * How long the ledger keeps a tombstone at least, according to the topic's configuration.
  * @param definedMs the value of its definition, used if we are not authorized to read the configuration
  */
-export async function readTopicMs(admin: Admin, topic: string, setting: string, definedMs: number): Promise<number> {
+export async function readTombstonesKeptMs(admin: Admin, topic: string, definedMs: number): Promise<number> {
   try {
     const { resources } = await admin.describeConfigs({
       includeSynonyms: false,
-      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: [setting] }],
+      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: ['delete.retention.ms'] }],
     });
     const value = Number(resources[0]?.configEntries[0]?.configValue);
     return Number.isFinite(value) ? value : definedMs;

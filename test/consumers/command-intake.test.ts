@@ -4,6 +4,8 @@ import { readMessage, type IntakeOptions } from '../../src/consumers/command-int
 import { inputMessage } from '../../src/consumers/input-message.ts';
 import { movedRecord, originalMessage, sizeProblem } from '../../src/consumers/message-origin.ts';
 import { admit, type Arrival } from '../../src/ledger/admission.ts';
+import { decideByOperator } from '../../src/ledger/operator.ts';
+import { doneEntry } from '../../src/ledger/transitions.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { aPolicy, entryAt } from '../ledger/entries.ts';
 
@@ -46,6 +48,41 @@ test('a command that is INVALID by its fields keeps the publisher’s time limit
   const expiresAt = Buffer.from(new Date(NOW_MS + 30_000).toISOString());
   const arrival = await arrivalOf('reject-transaction', '{"transactionId":"Transaction:1","memo":"later"}', expiresAt);
   expect(arrival).toMatchObject({ content: { kind: 'invalid' }, expiresAtMs: NOW_MS + 30_000 });
+});
+
+test('an Avro command with a field that only its publisher knows is INVALID, also when an operator retries it', async () => {
+  const fields = { source: { accountId: 'E' }, destination: { accountId: 'I' }, amount: 1000n };
+  // As the registry decodes it: see evolution.test.ts of the contract.
+  const value = { ...fields, amont: { unreadAvro: ['Ag=='] } };
+  const registry = { decode: async () => ({ kind: 'record' as const, value }) };
+  const message = inputMessage({
+    ...{
+      key: Buffer.from('key-1'),
+      value: Buffer.from([0, 0, 0, 0, 1]),
+      timestamp: String(NOW_MS),
+      attributes: 0,
+      offset: '17',
+    },
+    headers: { 'content-type': Buffer.from('application/avro') },
+  });
+  const place = { topic: 'commands', lane: 0, commandType: 'transfer-in' as const };
+  const intake = await readMessage({ ...options, registry }, place, message, NOW_MS);
+  if (intake.kind !== 'arrival') throw new Error(intake.kind);
+  expect(intake.arrival.content).toMatchObject({ kind: 'invalid', problems: [{ path: 'amont' }] });
+  const admission = admit(intake.arrival, undefined, NOW_MS, aPolicy());
+  if (admission.kind !== 'finish') throw new Error(admission.kind);
+  const done = doneEntry(admission.entry, 'INVALID', NOW_MS, { value: Buffer.alloc(0), headers: {} });
+  const order = {
+    decision: 'RETRY',
+    expectedRevision: 1,
+    transactionId: null,
+    operator: 'ada',
+    reason: 'why',
+    id: null,
+  };
+  expect(decideByOperator(done, order, NOW_MS, aPolicy())).toMatchObject({
+    decision: { kind: 'finish', result: { outcome: 'INVALID', revision: 2, attempts: 0 } },
+  });
 });
 
 test.each([

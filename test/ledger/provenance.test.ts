@@ -125,6 +125,8 @@ describe('RETRY of an UNKNOWN transfer in', () => {
   test.each([
     ['whose key is not honoured', transfer],
     ['that is a native immediate execution', unknown({ ...entryAt('create-quote'), immediate: true })],
+    // EXPIRED would tell its publisher that nothing was paid.
+    ['whose expires-at has passed', { ...transfer, expiresAtMs: 5_000 }],
   ])('%s: is UNKNOWN again without a call, and says what calls anew', (_name, entry) => {
     const result = resultOf(decided(decideByOperator(entry, order(entry, 'RETRY'), 9_000, nothingHonoured)));
     expect(result).toMatchObject({ outcome: 'UNKNOWN', revision: 2, attempts: 1 });

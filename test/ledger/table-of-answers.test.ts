@@ -97,6 +97,9 @@ describe.each(SETTLEMENTS)('$name', ({ entry, inDoubt: changed, policy }) => {
     expect(effectOf(decision)).toBe(expected);
     // What waits stays in doubt: only the service's own word or a look-up ends it.
     if (decision.kind === 'next') expect(decision.entry.firstSentMs).not.toBeNull();
+    // A proxy may have sent it: a look-up must not take it for the refusal of the call.
+    if (row === 'not here, no code' && decision.kind === 'next' && decision.entry.phase.state === 'DOUBTFUL')
+      expect(decision.entry.phase.refusal).toBeNull();
   });
 });
 

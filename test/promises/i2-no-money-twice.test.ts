@@ -44,6 +44,8 @@ test('a process that is killed at work moves no money twice, and leaves no comma
   );
   await rm(directory, { recursive: true });
   expect(evidence.disturbances['processor killed']).toBeGreaterThan(0);
+  // Else a kill would prove nothing.
+  expect(evidence.underWayAtKills.size).toBeGreaterThan(0);
   expect(judgeChaos(evidence).wrong).toEqual([]);
 });
 

@@ -27,6 +27,21 @@ test('a lane with as many unfinished commands as it may have admits no more, unt
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
 });
 
+test('no more calls are under way than API_MAX_CONCURRENCY', async () => {
+  let underWay = 0;
+  let mostAtOnce = 0;
+  const service = await stack().hostileService(async ({ method }) => {
+    if (method !== 'POST') return null;
+    mostAtOnce = Math.max(mostAtOnce, (underWay += 1));
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    underWay -= 1;
+    return { httpStatus: 201, body: '{"id":"Transaction:slow","status":"PENDING"}' };
+  });
+  await stack().startProcessor({ API_BASE_URL: service.baseUrl, API_MAX_CONCURRENCY: '3', API_TIMEOUT_MS: '20000' });
+  await stack().journal.resultsOfAll(await publishTransfers(stack(), 'slots', 40));
+  expect(mostAtOnce).toBe(3);
+});
+
 test('quotes that have run out when they come are made anew a few times, and then the command ends and says why', async () => {
   let quotes = 0;
   // Either its clock is behind, or ours is ahead.

@@ -75,16 +75,20 @@ export function untilInterrupted(work: Promise<void>): Promise<void> {
   });
 }
 
-/** SIGINT and SIGTERM do not end the process before the work; a second one does. */
+/** The first SIGINT or SIGTERM does not end the process before the work; a second one does. */
 export async function withInterruption<Value>(work: (interruption: AbortSignal) => Promise<Value>): Promise<Value> {
   const interruption = new AbortController();
-  const stop = (): void => interruption.abort();
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
+  const listenNoMore = (): void => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, stop);
+  };
+  const stop = (): void => {
+    listenNoMore();
+    interruption.abort();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
   try {
     return await work(interruption.signal);
   } finally {
-    process.removeListener('SIGINT', stop);
-    process.removeListener('SIGTERM', stop);
+    listenNoMore();
   }
 }

@@ -16,7 +16,7 @@ import {
 } from '../../../src/ledger/key-retention.ts';
 import { decodePosition, ENTRY_PREFIX, OWNER_KEY, type PositionRecord } from '../../../src/ledger/ledger-records.ts';
 import { learnSchema, LedgerFormatError, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
-import { readTopicMs } from '../../../src/producers/topic-admin.ts';
+import { readTombstonesKeptMs } from '../../../src/producers/topic-admin.ts';
 import { cliKafka, type CliSettings } from './context.ts';
 import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -107,9 +107,7 @@ export interface KnownKeys {
 export async function readKeys(settings: CliSettings, keys: ReadonlySet<string>): Promise<KnownKeys> {
   const { ledger } = topicNames(settings.TOPIC_PREFIX);
   const lanes = (await readBounds(cliKafka(settings), [ledger])).length;
-  const tombstonesKeptMs = await withAdmin(cliKafka(settings), (admin) =>
-    readTopicMs(admin, ledger, 'delete.retention.ms', DAY_MS),
-  );
+  const tombstonesKeptMs = await withAdmin(cliKafka(settings), (admin) => readTombstonesKeptMs(admin, ledger, DAY_MS));
   const entries = new Map<string, Entry | null>();
   // A lane without a record has lost its records, or never had an answer.
   const retentions = Array.from({ length: lanes }, (): KeyRetention | null => null);

@@ -1,6 +1,6 @@
 /** Reads dead letters: one by its place, or several by reason; and restores a letter's original message. */
 import { createHash } from 'node:crypto';
-import type { RawRecord } from 'payment-processor-client/internal/kafka/raw-record';
+import { placeName, type RawRecord } from 'payment-processor-client/internal/kafka/raw-record';
 import { readBounds, TopicsMissingError } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { messageOf } from 'payment-processor-contract/registry-http';
 import { topicNames } from 'payment-processor-contract/topics';
@@ -29,7 +29,7 @@ async function recordAt(
   });
   if (!bounds.some((one) => one.partition === partition && offset >= one.low)) return null;
   const places = bounds.map((one) => ({ ...one, low: one.partition === partition ? offset : one.high }));
-  const [record] = (await firstRecordsFrom(kafka, settings.TOPIC_PREFIX, places)).values();
+  const record = (await firstRecordsFrom(kafka, settings.TOPIC_PREFIX, places)).get(placeName({ topic, partition }));
   return record?.offset === offset ? record : null;
 }
 

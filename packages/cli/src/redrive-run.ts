@@ -18,6 +18,7 @@ import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { messageOf } from 'payment-processor-contract/registry-http';
 import { CLI_RETRY, cliKafka, withInterruption, type CliSettings } from './context.ts';
 import { reasonOf } from './failures.ts';
+import type { Output } from './output.ts';
 import { originalHeaders } from './dead-letter.ts';
 import { messageContent } from './message-content.ts';
 import {
@@ -41,6 +42,8 @@ export interface RunOptions extends PlanOptions {
 
 /** Letters marked before the first of them is published. A crash leaves at most this many marked and unsent. */
 const CLAIMED_AT_ONCE = 20;
+const INTERRUPTED =
+  'interrupted: marks no more letters, and publishes those that are marked; a second Ctrl-C may leave them unsent';
 /** The processor's headers of a moved message. If sent again, they would give the message its old age. */
 const MOVED_HEADERS = 'moved-';
 const BY_ITS_PLACE = 'redrive it by its place with --again-may-pay-twice';
@@ -50,6 +53,7 @@ export async function runRedrives(
   settings: CliSettings,
   plans: readonly ReadyRedrive[],
   { awaiting, isUnmasked, notes, operator }: RunOptions,
+  output: Output,
 ): Promise<ReportLine[]> {
   const results = awaiting === null ? null : await ResultAwaiter.open(awaiting.settings, { retry: CLI_RETRY });
   const registry = awaiting === null ? null : createRegistry(awaiting.settings);
@@ -65,9 +69,10 @@ export async function runRedrives(
         return claimLetters(settings, operator, claims);
       };
       const timeoutMs = awaiting?.timeoutMs ?? 0;
-      return await withInterruption((interruption) =>
-        redriveEach(plans, { claim, publisher, results, registry, timeoutMs, isUnmasked, interruption }),
-      );
+      return await withInterruption((interruption) => {
+        interruption.addEventListener('abort', () => output.note(INTERRUPTED));
+        return redriveEach(plans, { claim, publisher, results, registry, timeoutMs, isUnmasked, interruption });
+      });
     } finally {
       await publisher.close();
     }

@@ -122,8 +122,10 @@ async function register(settings: RegistrySettings, subject: string, record: str
   }
   const step = `registering ${subject}`;
   const path = `/subjects/${encodeURIComponent(subject)}/versions`;
-  const schemaId = numberIn((await ask(settings, step, 'POST', path, body)) ?? {}, 'id');
-  return schemaId ?? refuse(settings, step, 200);
+  const registered = await ask(settings, step, 'POST', path, body);
+  return registered === null
+    ? refuse(settings, step, 404)
+    : (numberIn(registered, 'id') ?? refuse(settings, step, 200));
 }
 
 /** The id of exactly this schema under the subject, or null. */

@@ -1,9 +1,6 @@
 /** Reads topics for the commands: from the beginning to the present end. */
 import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { openTopicReader, type TopicReaderOptions } from 'payment-processor-client/internal/kafka/topic-reader';
-import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
-import { OUTPUT_RETENTION_MS } from 'payment-processor-contract/topic-definitions';
-import { readTopicMs } from '../../../src/producers/topic-admin.ts';
 import { cliKafka, laneIn, type CliSettings } from './context.ts';
 import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -47,20 +44,17 @@ export async function readTopics(
 }
 
 /**
- * Whether Kafka may have deleted records of that time or a later one. An empty partition does not show it, so the topic's
- * retention does.
- * @param topic of results or events
+ * Whether Kafka may have deleted records of that time or a later one. A partition shows that it did not by an older record. The
+ * topic's retention shows nothing: somebody may have lowered it for a while.
  * @returns sentences
  */
 export async function deletedSince(settings: CliSettings, topic: string, sinceMs: number): Promise<readonly string[]> {
   const kafka = cliKafka(settings);
-  const keptMs = await withAdmin(kafka, (admin) => readTopicMs(admin, topic, 'retention.ms', OUTPUT_RETENTION_MS));
-  const isOlder = keptMs >= 0 && sinceMs < Date.now() - keptMs;
   const kept = await readBounds(kafka, [topic]);
   const since = await readBounds(kafka, [topic], sinceMs);
   const gone = kept.filter(({ high, low, partition }) => {
     const first = since.find((one) => one.partition === partition)?.low ?? low;
-    return low > 0n && (low === high ? isOlder : first <= low);
+    return low > 0n && (low === high || first <= low);
   });
   return gone.map(
     ({ partition }) => `${topic}, partition ${partition}: records since ${isoOf(sinceMs)} may be deleted`,

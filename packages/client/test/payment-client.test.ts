@@ -118,9 +118,10 @@ test('what can be awaited no more does not end the process of a caller that publ
   await turn();
   await expect(awaited).rejects.toMatchObject({ code: 'CLOSED' });
   const open = new ResultAwaiter(new LiveEvents());
-  void open.expect('key-1', { timeoutMs: LONG_MS });
+  const pending = open.expect('key-1', { timeoutMs: LONG_MS });
   await open.close();
   await turn();
+  await expect(pending).rejects.toMatchObject({ code: 'CLOSED' });
 });
 
 test('requests that threw count no more among those that await a result', async () => {

@@ -140,7 +140,7 @@ async function redriveOne(
   output.note(`to ${target.topic}, key ${target.key}, ${letter.value?.length ?? 0} bytes:`);
   for (const note of notes) output.note(`  ${note}`);
   await confirm('Publish this message again?', { yes: flags.yes, withoutTerminal: 'decline' });
-  const [line] = await runRedrives(settings, [plan], options);
+  const [line] = await runRedrives(settings, [plan], options, output);
   if (line === undefined) throw new Error('a redrive has no outcome');
   if (line.reason !== 'refused' && line.reason !== 'failed') {
     show(output, line);
@@ -179,7 +179,7 @@ async function redriveMany(
   if (ready.length > 0) {
     await confirm(`Publish ${ready.length} messages again?`, { yes: flags.yes, withoutTerminal: 'decline' });
   }
-  const lines = ready.length === 0 ? [] : await runRedrives(settings, ready, options);
+  const lines = ready.length === 0 ? [] : await runRedrives(settings, ready, options, output);
   for (const line of lines) show(output, line);
   const tally = tallyOf([...lines, ...refused]);
   output.note(tally);
