@@ -1,6 +1,6 @@
 /**
- * Puts every answer to a change into one class. Pure and total: there is a reading for whatever the service sends. We never
- * mistake an answer for a success or a refusal (invariant I10).
+ * Puts every answer to a change into one class. Pure and total: there is a reading for whatever the service sends. An
+ * unclear answer is never read as a success or a refusal (invariant I10).
  */
 import { COMMAND_ANSWERS, type CommandType } from 'payment-processor-contract/commands';
 import { parseLossless, type JsonValue } from 'payment-processor-contract/lossless-json';

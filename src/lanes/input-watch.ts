@@ -142,7 +142,7 @@ export class InputWatch {
     if (repeated === null) return;
     this.#parts.log.warn(
       { event: 'inputs-not-compared', topic, repeated, err: error },
-      "cannot compare the lanes' positions with where the topics begin and end",
+      "cannot compare the lanes' positions with the topics' first and last offsets",
     );
   }
 

@@ -253,7 +253,7 @@ export class Lane {
     if (careful !== null)
       log.warn(
         { event: 'lane-reads-carefully', lane, suspect: suspectText(careful.suspect) },
-        'reading one message at a time: one of them may be why the lane was lost',
+        'reading one message at a time: one of them may have caused the lane to be lost',
       );
     void this.#runUntilLost(openLane, writer);
   }

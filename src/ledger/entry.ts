@@ -7,7 +7,7 @@
  *                  INTENT -> DOUBTFUL -> INTENT      safe to repeat
  *                            DOUBTFUL -> PARKED      proven not executed
  *                            DOUBTFUL -> DONE        settled, or UNKNOWN past the limit
- *                  INTENT -> QUOTED -> INTENT        two-step: the quote is recorded, its execution follows
+ *                  INTENT -> QUOTED -> INTENT        two-step: the quote is recorded; its execution follows
  *
  * Entries are plain data, owned by the lane of their key; `decide` derives the next version.
  */

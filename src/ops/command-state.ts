@@ -113,7 +113,7 @@ function detailOf({ phase }: Entry): string | null {
     case 'DOUBTFUL':
       return `to be settled at ${instantInWords(phase.settleAtMs)} or later: ${maskText(phase.reason)}`;
     case 'QUOTED':
-      return 'the quote is recorded, its execution follows';
+      return 'the quote is recorded; its execution follows';
     case 'DONE':
       return null;
   }

@@ -37,7 +37,7 @@ export interface InputLag {
 }
 
 /**
- * @param lastPosition as the last computation for this input returned it, like `waiting`
+ * @param lastPosition `position` of the previous result for this input; `waiting` likewise
  */
 export function inputLag(
   stage: LaneStage,

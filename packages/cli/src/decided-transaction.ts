@@ -158,7 +158,7 @@ async function otherMatches(
     fitting.push(...others.filter((other) => fits(compared(other, entry))));
     if (!page.hasMore) return othersInWords(fitting, seen.size - 1, isCustomers);
     cursor = page.nextCursor;
-    if (cursor === null) return notKnown('the service gives no cursor to its next page');
+    if (cursor === null) return notKnown('the service gives no cursor for its next page');
   }
   return notKnown(`more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through`);
 }

@@ -209,7 +209,7 @@ export function phaseText({ phase, waits }: Entry): string {
     case 'DOUBTFUL':
       return `to be settled at ${isoOf(phase.settleAtMs)} or later: ${phase.reason}`;
     case 'QUOTED':
-      return 'the quote is recorded, its execution follows';
+      return 'the quote is recorded; its execution follows';
     case 'DONE':
       return phase.outcome;
   }

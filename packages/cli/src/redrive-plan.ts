@@ -100,7 +100,7 @@ function consequencesOf(
   if (isAnswered || isUnread(entry)) {
     throw unsent(
       'refused',
-      `the key ${target.key} is known already with its ${state} result, so that this message would be a CONFLICT: send it under a new key with --key`,
+      `the key ${target.key} is known already with its ${state} result, so this message would be a CONFLICT: send it under a new key with --key`,
     );
   }
   const retry = state === 'FAILED' ? `; to have it run again use \`resolve ${target.key} --decision RETRY\`` : '';

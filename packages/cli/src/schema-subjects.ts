@@ -116,7 +116,7 @@ async function register(settings: RegistrySettings, subject: string, record: str
   if (incompatibilities.length > 0) {
     throw new CliFailure(
       'problemsFound',
-      `subject ${subject} has versions with which our schema is not ${COMPATIBILITY}: ${incompatibilities.join('; ')}. ` +
+      `subject ${subject} has versions with which our schema is not compatible (${COMPATIBILITY}): ${incompatibilities.join('; ')}. ` +
         'Add a field with a default instead of changing one, or make topics under a new version',
     );
   }

@@ -317,7 +317,7 @@ describe('dead-letters redrive of one', () => {
     const inTime = ['--header', 'expires-at=2099-01-01T00:00:00Z'];
     const own = await redrive(place, ...inTime, '--await', '--yes');
     expect(own).toMatchObject({ code: 7, documents: [] });
-    expect(own.stderr).toMatch(/FAILED result, so that this message would be a CONFLICT/);
+    expect(own.stderr).toMatch(/FAILED result, so this message would be a CONFLICT/);
     const many = ['--reason', 'SET_ASIDE', '--key-suffix=-again', ...inTime, '--await', '--yes'];
     expect(await redrive(...many)).toMatchObject({
       code: 0,

@@ -86,9 +86,7 @@ describe('a letter whose own command was set aside before it was read', () => {
   });
 
   test('is refused under its own key, and nobody is advised to RETRY what was never read', () => {
-    expect(() => plan(unread, { isBulk: false })).toThrow(
-      /FAILED result, so that this message would be a CONFLICT.*--key/,
-    );
+    expect(() => plan(unread, { isBulk: false })).toThrow(/FAILED result, so this message would be a CONFLICT.*--key/);
   });
 
   test('where it was read, may be run again', () => {

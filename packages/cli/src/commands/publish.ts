@@ -121,7 +121,7 @@ async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue
     try {
       bytes = valueFile === '-' ? await buffer(process.stdin) : await readFile(from);
     } catch (error) {
-      throw new CliFailure('usage', `the file of --value-file cannot be read: ${(error as Error).message}`);
+      throw new CliFailure('usage', `the file given by --value-file cannot be read: ${(error as Error).message}`);
     }
     // Decoding would replace the invalid bytes: the payment would carry another text.
     if (!isUtf8(bytes)) throw unsent('usage', `${from} is not UTF-8`);

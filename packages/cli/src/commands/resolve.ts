@@ -70,7 +70,7 @@ export function addResolveCommand(program: CliCommand): void {
                 publisher first: if it has sent the payment under a new key, this pays it again
 
 For EXECUTED and NOT_EXECUTED it first looks the command's transaction up at the service, if API_BASE_URL, API_TOKEN_ID and
-API_CLIENT_SECRET are set. It does not publish NOT_EXECUTED if that transaction shows an execution.
+API_CLIENT_SECRET are set. It does not publish NOT_EXECUTED if that transaction shows an execution, or is not listed.
 With --transaction-id it looks up that transaction instead, which requires those settings. It prints which fields it compared
 with the command, and which it could not. It refuses to publish the decision (exit code 7), unless --unverified is given, if
 - the transaction does not exist, or could not be looked up;

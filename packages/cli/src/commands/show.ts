@@ -40,7 +40,7 @@ export function addShowCommand(program: CliCommand): void {
     )
     .argument('[key]', "the command's key")
     .option('--transaction <id>', 'instead of a key: the commands that this transaction came from')
-    .option('--quote <id>', 'instead of a key: the commands that this quote came from, or that executed it')
+    .option('--quote <id>', 'instead of a key: the command that created this quote, and the one that executed it')
     .option('--hash <keyHash>', 'instead of a key: its hash, as log and page have it')
     .option('--offset <lane/offset>', 'instead of a key: lane and offset of its command, as in the log')
     .option(

@@ -71,7 +71,7 @@ export async function findKeys(
   cuts.push(...hidden);
   if (keys.size >= KEYS_MAX) cuts.push(`no more than ${KEYS_MAX} keys are looked for`);
   if (unread.count > 0)
-    cuts.push(`${unread.count} records of results and ledger cannot be read by this release or now`);
+    cuts.push(`${unread.count} records of results and ledger cannot be read by this release, or not now`);
   return { keys: [...keys], cuts, isCutShort: hidden.length > 0 || unread.count > 0 };
 }
 
@@ -109,7 +109,7 @@ export async function findOwnersInResults(
   });
   // An UNKNOWN result is never forgotten, so it may be older than what the topic keeps of other commands.
   const gone = await deletedSince(settings, results, sinceMs);
-  const cuts = unread.count === 0 ? [] : [`${unread.count} results: they cannot be read by this release or now`];
+  const cuts = unread.count === 0 ? [] : [`${unread.count} results: they cannot be read by this release, or not now`];
   return { keys: [...keys], unnamed: [...unnamed.values()], cuts: [...gone, ...hidden, ...cuts] };
 }
 
@@ -140,7 +140,9 @@ async function resultWith(
 /** They may name commands. */
 export function unreadChanges(changes: readonly StatusEvent[]): string[] {
   const count = changes.filter(({ kind }) => kind === 'unreadable').length;
-  return count === 0 ? [] : [`which commands ${count} status changes name: they cannot be read by this release or now`];
+  return count === 0
+    ? []
+    : [`which commands ${count} status changes name: they cannot be read by this release, or not now`];
 }
 
 /** Why no command was found for a payment that has status changes. @param cuts sentences about unread records */
