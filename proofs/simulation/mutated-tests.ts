@@ -13,7 +13,7 @@ declare module 'vitest' {
 export type ToldByTest = Mutation & { readonly toldBy: string };
 
 /** A mutated processor may wait without end. */
-const TEST_MS_MAX = 30_000;
+const TEST_MS_MAX = 60_000;
 const NONE = -1;
 
 /**
@@ -45,12 +45,14 @@ export async function tryWithTests(
   } satisfies CliOptions;
   const vitest = await createVitest(options, { plugins: [plugin] });
   try {
-    for (const file of new Set(mutations.map(({ toldBy }) => toldBy))) {
-      const failure = await failureOf(vitest, file, NONE);
+    for (const [mutation] of Map.groupBy(
+      mutations,
+      ({ toldBy, toldByTest = '' }) => `${toldBy} ${toldByTest}`,
+    ).values()) {
+      const failure = mutation === undefined ? null : await failureOf(vitest, mutation, NONE);
       if (failure !== null) throw new Error(`without a mutation: ${failure}`);
     }
-    for (const [index, mutation] of mutations.entries())
-      onTried(mutation, await failureOf(vitest, mutation.toldBy, index));
+    for (const [index, mutation] of mutations.entries()) onTried(mutation, await failureOf(vitest, mutation, index));
   } finally {
     await vitest.close();
     // A test that fails under a mutation is no failure of this process.
@@ -58,8 +60,10 @@ export async function tryWithTests(
   }
 }
 
-async function failureOf(vitest: Vitest, file: string, mutation: number): Promise<string | null> {
+async function failureOf(vitest: Vitest, by: ToldByTest, mutation: number): Promise<string | null> {
+  const { toldBy: file, toldByTest = '' } = by;
   vitest.provide('mutationInForce', mutation);
+  vitest.setGlobalTestNamePattern(toldByTest);
   const specifications = await vitest.globTestSpecifications([`${file}.test.ts`]);
   if (specifications.length !== 1) throw new Error(`${file}: ${specifications.length} test files`);
   // It keeps what failed before, and would go no further.
