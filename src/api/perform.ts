@@ -4,13 +4,14 @@
  * Judgement: the meaning of 401 is clear. For 403, 404, 405 and 3xx it depends on whether the service as a whole fails, which one GET
  * shows. Nothing is sent twice (invariant I2): there is no retry here or below.
  */
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { Attempt, Breaker } from './breaker.ts';
 import type { HttpClient } from './client.ts';
 import { readAnswer } from './reading.ts';
 import { changeRequestParts, type RequestParts } from './requests.ts';
-import { WRONG_CREDENTIALS, type ServiceCheck, type Verdict } from './service-check.ts';
+import { WRONG_CREDENTIALS, type ServiceCheck } from './service-check.ts';
 import type { ChangeRequest, Closure, Reading } from './types.ts';
 
 /** Far more than any real quote or transaction needs, and still small enough for one Kafka record. */
@@ -77,7 +78,9 @@ export function createPerformer(parts: PerformParts): Performer {
   const judged = async (reading: Reading, waitMs: number): Promise<Reading> => {
     if (reading.kind === 'unauthorized') service.hold(WRONG_CREDENTIALS);
     if (reading.kind !== 'not-here' && reading.kind !== 'redirected') return reading;
-    const verdict = await within(service.check(), waitMs);
+    const check = service.check();
+    // After the limit the check continues for others.
+    const verdict = (await settledWithin(check, waitMs)) ? await check : null;
     if (verdict?.kind === 'unreachable') service.hold(verdict);
     if (reading.kind === 'redirected') return reading;
     if (verdict === null || verdict.kind === 'busy') {
@@ -145,16 +148,5 @@ function partsOrNull(request: ChangeRequest): RequestParts | null {
     return changeRequestParts(request);
   } catch {
     return null;
-  }
-}
-
-/** Null if no verdict came in time; the check continues for others. */
-async function within(verdict: Promise<Verdict>, waitMs: number): Promise<Verdict | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => (timer = setTimeout(() => resolve(null), waitMs)));
-  try {
-    return await Promise.race([verdict, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

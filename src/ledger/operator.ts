@@ -159,7 +159,9 @@ export function auditStart(decision: string): string {
 }
 
 /** Who decided what and why. It stays with the result for good. */
-export function auditOf(order: OperatorDecision): string {
+export function auditOf(
+  order: Readonly<Record<'decision' | 'operator' | 'reason', string>> & { readonly expectedRevision: number | string },
+): string {
   return `${auditStart(order.decision)}${order.expectedRevision} by ${order.operator}: ${order.reason}`;
 }
 

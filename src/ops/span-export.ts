@@ -149,7 +149,9 @@ export function startSpanExport(settings: TracingSettings, { clock, config, log,
       resulted: (command, result) =>
         safely(() => emitBelow(command, resultSpan(command, result, environment, clock.nowMs()))),
     },
-    stop: async () => settledWithin(provider.shutdown().catch(failed), STOP_MS_MAX),
+    stop: async () => {
+      await settledWithin(provider.shutdown().catch(failed), STOP_MS_MAX);
+    },
   };
 }
 

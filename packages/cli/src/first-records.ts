@@ -2,6 +2,7 @@
 import { placeName, type RawRecord } from 'payment-processor-client/internal/kafka/raw-record';
 import type { Bounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import type { CliKafka } from './context.ts';
 
 /** Time to join a group and fetch once. A slower broker has a problem that other checks report. */
@@ -18,7 +19,6 @@ export async function firstRecordsFrom(
   bounds: readonly Bounds[],
 ): Promise<Map<string, RawRecord>> {
   const found = new Map<string, RawRecord>();
-  const ends = new Map(bounds.map((one) => [placeName(one), one.high]));
   if (bounds.every(({ high, low }) => low >= high)) return found;
   const reader = await openTopicReader(kafka, {
     topics: [...new Set(bounds.map(({ topic }) => topic))],
@@ -26,19 +26,12 @@ export async function firstRecordsFrom(
     untilEnd: true,
     onlyFirst: true,
     groupPrefix: `${prefix}-cli`,
-    onRecord: (record, raw) => {
-      // Written since the bounds were read: nobody asked for it.
-      if (record.offset < (ends.get(placeName(record)) ?? 0n)) found.set(placeName(record), raw());
-    },
+    onRecord: (record, raw) => void found.set(placeName(record), raw()),
   });
-  const isLate = Promise.withResolvers<never>();
-  const problem = `no records could be read within ${READ_MS_MAX} ms: try again`;
-  const timer = setTimeout(() => isLate.reject(new Error(problem)), READ_MS_MAX);
   try {
-    await Promise.race([reader.ended, isLate.promise]);
-    return found;
+    if (await settledWithin(reader.ended, READ_MS_MAX)) return found;
+    throw new Error(`no records could be read within ${READ_MS_MAX} ms: try again`);
   } finally {
-    clearTimeout(timer);
     await reader.close();
   }
 }

@@ -1,6 +1,8 @@
 /** Reads topics for the commands: from the beginning to the present end. */
-import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { openTopicReader, type TopicReaderOptions } from 'payment-processor-client/internal/kafka/topic-reader';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
+import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import { cliKafka, laneIn, type CliSettings } from './context.ts';
 import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
@@ -49,16 +51,14 @@ export async function readTopics(
  * @returns sentences
  */
 export async function deletedSince(settings: CliSettings, topic: string, sinceMs: number): Promise<readonly string[]> {
-  const kafka = cliKafka(settings);
-  const kept = await readBounds(kafka, [topic]);
-  const since = await readBounds(kafka, [topic], sinceMs);
-  const gone = kept.filter(({ high, low, partition }) => {
-    const first = since.find((one) => one.partition === partition)?.low ?? low;
-    return low > 0n && (low === high || first <= low);
-  });
-  return gone.map(
-    ({ partition }) => `${topic}, partition ${partition}: records since ${isoOf(sinceMs)} may be deleted`,
+  const [kept, since] = await withAdmin(cliKafka(settings), async (admin) =>
+    Promise.all([partitionOffsets(admin, topic), admin.fetchTopicOffsetsByTimestamp(topic, sinceMs)]),
   );
+  const firsts = new Map(since.map(({ offset, partition }) => [partition, BigInt(offset)]));
+  const gone = [...kept].filter(
+    ([partition, { high, low }]) => low > 0n && (low === high || (firsts.get(partition) ?? low) <= low),
+  );
+  return gone.map(([partition]) => `${topic}, partition ${partition}: records since ${isoOf(sinceMs)} may be deleted`);
 }
 
 /**
@@ -72,14 +72,11 @@ export async function within(
   what: string,
   reading: Promise<readonly string[]>,
 ): Promise<readonly string[]> {
-  const up = Promise.withResolvers<readonly string[]>();
-  const sentence = `${what}: not read to their end within ${forMs} ms (--read-for); later records are not shown`;
-  const timer = setTimeout(() => up.resolve([sentence]), forMs);
-  try {
-    return await Promise.race([reading, up.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return (await settledWithin(reading, forMs)) ? reading : [lateText(what, forMs)];
+}
+
+export function lateText(what: string, forMs: number): string {
+  return `${what}: not read to their end within ${forMs} ms (--read-for); later records are not shown`;
 }
 
 /** For lists: the list may be incomplete, and an empty one proves nothing. @throws CliFailure */

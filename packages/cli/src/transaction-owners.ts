@@ -6,11 +6,12 @@ import type { ClientSettings } from 'payment-processor-client/internal/settings'
 import { possibleEffectOf } from '../../../src/ledger/effect.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { mayBeUnfinished, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import type { CommandResult, Transaction } from 'payment-processor-contract/types';
 import { fits, LATE_MS_MAX, type CheckResult } from './decided-transaction.ts';
 import { scanLedger } from './ledger.ts';
 import { findOwnersInResults, mayPay, namesIn, type FoundKeys } from './story/find-keys.ts';
-import { within } from './topic-reading.ts';
+import { lateText } from './topic-reading.ts';
 import { compared, isMadeByCall, sentMsOf } from './transaction-comparison.ts';
 
 const READ_FOR_MS = 120_000;
@@ -40,12 +41,8 @@ export async function lookForOwners(
     namesIn(other).includes(transactionId) &&
     mayPay(other.commandType, other.phase.state === 'DONE' ? other.phase.outcome : null);
   const finding = findOwnersInResults(settings, transactionId, sentMsOf(entry) - LOOK_BEFORE_MS);
-  const [late, ofLedger] = await Promise.all([
-    within(
-      READ_FOR_MS,
-      'results',
-      finding.then(() => []),
-    ),
+  const [isInTime, ofLedger] = await Promise.all([
+    settledWithin(finding, READ_FOR_MS),
     scanLedger(
       settings,
       READ_FOR_MS,
@@ -54,7 +51,7 @@ export async function lookForOwners(
       (other): other is Entry => names(other) || (transaction !== null && mayHaveMade(other, key, transaction)),
     ),
   ]);
-  const ofResults = late.length === 0 ? await finding : { keys: [], cuts: late, unnamed: [] };
+  const ofResults = isInTime ? await finding : { keys: [], cuts: [lateText('results', READ_FOR_MS)], unnamed: [] };
   const entries = ofLedger.found.map((one) => one.entry);
   return ownersInWords(transactionId, key, {
     keys: [...new Set([...ofResults.keys, ...entries.filter(names).map((other) => other.key)])],

@@ -1,6 +1,7 @@
 /** What `show` says of a payment, by what was read of its results and status changes. */
 import { describe, expect, test } from 'vitest';
 import { showEach } from '../src/commands/show.ts';
+import { summaryOf } from '../src/dead-letter.ts';
 import { CliFailure } from '../src/exit-codes.ts';
 import { inOrder, observedMs, type StatusEvent } from '../src/status-history.ts';
 import { noCommandText, unreadChanges } from '../src/story/find-keys.ts';
@@ -67,6 +68,16 @@ test('a decision that its result names was carried out, though the ledger has fo
   const named = told.results.map((result) => ({ ...result, headers: { 'decision-id': 'd-1' } }));
   expect(became(named)).toContain('carried out');
   expect(became(told.results)).toContain('not judged yet, or forgotten after LEDGER_RETENTION');
+});
+
+test('a refused decision that was moved to its lane is shown as refused', () => {
+  const value = { decision: 'RETRY', operator: 'ann', reason: 'late', expectedRevision: '7', transactionId: null };
+  const headers = { 'moved-partition': '3', 'moved-offset': '42' };
+  const decision = { ...at('decisions', 'invoice', 1n), headers, value, problem: null };
+  const source = { topic: 'decisions', partition: '3', offset: '42', timestamp: null };
+  const letter = { ...summaryOf({ ...at('dead-letters', 'invoice', 1n), key: null, value: null }), source };
+  const told = { ...story('ACCEPTED', []), decisions: [decision], letters: [{ letter, redriven: [] }] };
+  expect(storyText(told, false).find((line) => line.includes('RETRY on'))).toContain('late  refused');
 });
 
 test('a copy of an earlier result does not hide a later one that cannot be read', () => {

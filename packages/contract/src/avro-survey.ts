@@ -6,6 +6,7 @@
  * It reads every byte once and limits the number of values and their nesting.
  */
 import { isUtf8 } from 'node:buffer';
+import type avsc from 'avsc';
 import { NESTING_MAX, shownPath } from './json-ambiguity.ts';
 
 /** About a hundred times the values of a large result. Some values take no bytes, so limiting the size is not enough. */
@@ -25,6 +26,10 @@ export interface AvroType {
   readonly types: readonly AvroType[];
   readonly symbols: readonly string[];
   readonly size: number;
+}
+
+export function avroTypeOf(type: avsc.Type): AvroType {
+  return type as unknown as AvroType;
 }
 
 /** A non-null value that the reader would not see. */

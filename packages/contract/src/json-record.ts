@@ -2,7 +2,7 @@
  * One of our records written as JSON: the same members by name, longs as integers with all digits. Read by our own schema, it
  * gives the same value as the Avro: missing members get their defaults, and unknown members are left out.
  */
-import type { AvroType } from './avro-survey.ts';
+import { avroTypeOf, type AvroType } from './avro-survey.ts';
 import { int64Of, isJsonObject, isRawNumber, parseLossless, type JsonValue } from './lossless-json.ts';
 import { loadType } from './schemas.ts';
 
@@ -68,7 +68,7 @@ function readField(
 }
 
 function typeOf(recordName: string): AvroType {
-  const type = types.get(recordName) ?? (loadType(recordName) as unknown as AvroType);
+  const type = types.get(recordName) ?? avroTypeOf(loadType(recordName));
   types.set(recordName, type);
   return type;
 }

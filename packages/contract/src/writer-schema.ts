@@ -3,7 +3,7 @@
  * their limits before we compile them.
  */
 import avsc from 'avsc';
-import { surveyAvro, type AvroType } from './avro-survey.ts';
+import { avroTypeOf, surveyAvro } from './avro-survey.ts';
 import { ambiguityOf } from './json-ambiguity.ts';
 import { AVRO_OPTIONS, loadType, type RecordSchema } from './schemas.ts';
 
@@ -79,7 +79,7 @@ function readableType(schema: avsc.Schema, options: avsc.ForSchemaOptions): avsc
 }
 
 function compiled(type: avsc.Type, reader: ReaderRecord, resolver: unknown): WriterSchema {
-  const [writerType, readerType] = [type, reader.type] as unknown as [AvroType, AvroType];
+  const [writerType, readerType] = [avroTypeOf(type), avroTypeOf(reader.type)];
   return {
     read: (bytes) => {
       const lost = surveyAvro(bytes, writerType, readerType);

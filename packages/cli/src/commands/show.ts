@@ -2,6 +2,7 @@
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { Entry } from '../../../../src/ledger/entry.ts';
+import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
 import { keyHash } from 'payment-processor-contract/key-hash';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, requireSettings, requireKey } from '../context.ts';
@@ -16,7 +17,7 @@ import { readStory, withStrays } from '../story/read-story.ts';
 import { storyDocument, storyText } from '../story/story-output.ts';
 import { scanLedger } from '../ledger.ts';
 import { isUnknown, type Story } from '../story/story.ts';
-import { within } from '../topic-reading.ts';
+import { lateText } from '../topic-reading.ts';
 import { heldText, readHeldBack } from '../lag.ts';
 
 const NEWEST_DEFAULT = 1_000_000;
@@ -178,13 +179,8 @@ export async function showEach(keys: readonly string[], show: (key: string) => P
 
 /** @throws CliFailure when the time is up: some of the keys would look like all */
 async function inTime<Value>(forMs: number, what: string, reading: Promise<Value>): Promise<Value> {
-  const [cut] = await within(
-    forMs,
-    what,
-    reading.then(() => []),
-  );
-  if (cut === undefined) return reading;
-  throw new CliFailure('failed', `${cut}: give it more time`);
+  if (await settledWithin(reading, forMs)) return reading;
+  throw new CliFailure('failed', `${lateText(what, forMs)}: give it more time`);
 }
 
 /** The transaction and the quote of one payment. */

@@ -107,7 +107,8 @@ export async function findOwnersInResults(
       else if (names.length === 0 && result.settledBy === 'OPERATOR') unnamed.set(result.commandKey, result);
     },
   });
-  // An UNKNOWN result is never forgotten, so it may be older than what the topic keeps of other commands.
+  // An UNKNOWN result is never forgotten, so it may be older than what the topic keeps of other commands. Read last, to count
+  // what was deleted meanwhile.
   const gone = await deletedSince(settings, results, sinceMs);
   const cuts = unread.count === 0 ? [] : [`${unread.count} results: they cannot be read by this release, or not now`];
   return { keys: [...keys], unnamed: [...unnamed.values()], cuts: [...gone, ...hidden, ...cuts] };

@@ -14,7 +14,6 @@ import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
 import { summaryOf, type LetterSummary } from '../dead-letter.ts';
 import { decodedMessage, messageContent, type Content } from '../message-content.ts';
-import { MOVED, plainNumber } from '../../../../src/consumers/message-origin.ts';
 import { POSITION_KEY } from '../../../../src/ledger/ledger-records.ts';
 import { subjectOf } from '../../../../src/ledger/effect.ts';
 import { admittedBy, readEntryRecords, type EntryRecord } from '../ledger.ts';
@@ -27,6 +26,7 @@ import {
   keepSome,
   lastEntryOf,
   type Published,
+  movedFromOf,
   type PublishedMessage,
   type Story,
   type StoryDecision,
@@ -177,12 +177,6 @@ async function publishedMessage(
   const place = { topic, partition, offset, timestampMs, headers };
   const content = await messageContent(registry, record, commandType);
   return { ...place, commandType, valueBytes: value?.length ?? 0, ...content, movedFrom: movedFromOf(headers) };
-}
-
-function movedFromOf(headers: TopicRecord['headers']): PublishedMessage['movedFrom'] {
-  const partition = plainNumber(headers[MOVED.partition] ?? null);
-  const offset = plainNumber(headers[MOVED.offset] ?? null);
-  return partition === null || offset === null ? null : { partition: Number(partition), offset };
 }
 
 /** A publisher's JSON may have any form. */

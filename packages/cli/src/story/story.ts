@@ -13,6 +13,7 @@ import type { CommandResult, CommandSource } from 'payment-processor-contract/ty
 import type { LetterSummary } from '../dead-letter.ts';
 import type { EntryRecord } from '../ledger.ts';
 import type { Content } from '../message-content.ts';
+import { MOVED, plainNumber } from '../../../../src/consumers/message-origin.ts';
 import type { Entry, Phase } from '../../../../src/ledger/entry.ts';
 import type { RedriveNote } from '../redrive-notes.ts';
 import type { StatusEvent } from '../status-history.ts';
@@ -166,6 +167,13 @@ export type MessageRole =
   /** Its content is unreadable here, or the ledger was not read to its end. */
   | 'unread';
 
+/** The first place of a message that was moved to the key's lane; null: it was not moved. */
+export function movedFromOf(headers: Readonly<Record<string, string>>): PublishedMessage['movedFrom'] {
+  const partition = plainNumber(headers[MOVED.partition] ?? null);
+  const offset = plainNumber(headers[MOVED.offset] ?? null);
+  return partition === null || offset === null ? null : { partition: Number(partition), offset };
+}
+
 /** A message's role for the ledger entry of its key. */
 export function roleOf(message: PublishedMessage, story: Story): MessageRole {
   const entry = lastEntryOf(story);
@@ -259,7 +267,10 @@ const RUNBOOKS: Readonly<Record<Exclude<Phase['state'], 'DONE'> | Outcome, strin
   UNKNOWN: 'unknown-results',
   FAILED: 'PaymentsOwnFailures',
   EXPIRED: 'PaymentsCommandsExpired',
-  ...{ ACCEPTED: null, REFUSED: null, INVALID: null, CONFLICT: null },
+  ACCEPTED: null,
+  REFUSED: null,
+  INVALID: null,
+  CONFLICT: null,
 };
 
 function runbooksOfEntry({ drops, phase, quotesRunOut }: Entry): string[] {

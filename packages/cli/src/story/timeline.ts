@@ -1,5 +1,6 @@
 /** The story of a key as lines in time order. Pure; the caller masks texts of others. */
 import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
+import { auditOf } from '../../../../src/ledger/operator.ts';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { EntryRecord } from '../ledger.ts';
 import { isoOf, resultText, statusChangeText, unreadableText, placeText } from '../event-output.ts';
@@ -15,6 +16,7 @@ import {
   type RecordPlace,
   type Story,
   currentEntryOf,
+  movedFromOf,
 } from './story.ts';
 
 /** At equal times, causes come before effects. */
@@ -129,10 +131,11 @@ function repliedTo(headers: Readonly<Record<string, string>>): string {
 }
 
 function decisionLine(published: Published<StoryDecision>, story: Story): Line {
-  const { offset, partition, problem, timestampMs, topic, value } = published;
+  const { problem, timestampMs, topic, value } = published;
   if (problem !== null) return unreadLine('decision', problem, published);
-  const { decision, expectedRevision, operator, reason, transactionId } = value;
-  const words = `${decision} on revision ${expectedRevision} by ${operator}: ${reason}`;
+  const { transactionId } = value;
+  const words = auditOf(value);
+  const { offset, partition } = movedFromOf(published.headers) ?? published;
   const refusal = story.letters.find(
     ({ letter: { source } }) =>
       source.topic === topic && source.partition === String(partition) && source.offset === offset.toString(),

@@ -31,7 +31,7 @@ export type ReaderStart =
   | { from: 'beginning' }
   /** Records written after the reader was opened. */
   | { from: 'now' }
-  /** Of each partition of the topics, the records from `low` on. */
+  /** Of each partition of the topics, the records from `low` on, and with `untilEnd` below `high`. */
   | { from: 'lows'; bounds: readonly Bounds[] }
   /** The first records with this timestamp or a later one, ms since 1970. */
   | { from: 'time'; ms: number }
@@ -289,7 +289,7 @@ class RunningReader implements TopicReader {
         const offset = BigInt(message.offset);
         // A late seek delivers records that were already read.
         const isNew = this.#isGrouped || position === undefined || offset >= position.offset;
-        const isHandled = isNew && !this.#skipped.has(placeName(batch));
+        const isHandled = isNew && this.#isWanted(batch, offset);
         if (isHandled && this.#options.onlyFirst === true) this.#skipped.add(placeName(batch));
         work.begin(
           message.key?.toString('latin1') ?? '',
@@ -312,6 +312,14 @@ class RunningReader implements TopicReader {
     // A transaction's closing control record counts as read with the last record before it.
     payload.resolveOffset(batch.lastOffset());
     this.#passed(batch.topic, batch.partition, BigInt(batch.lastOffset()) + 1n);
+  }
+
+  #isWanted(batch: { topic: string; partition: number }, offset: bigint): boolean {
+    const name = placeName(batch);
+    if (this.#skipped.has(name)) return false;
+    const { start, untilEnd } = this.#options;
+    // Without an end, the partition has none of the records wanted.
+    return start.from !== 'lows' || untilEnd === false || offset < (this.#unread.get(name) ?? 0n);
   }
 
   async #commit(payload: EachBatchPayload): Promise<void> {
