@@ -1,0 +1,58 @@
+/** Somebody sets the wall clock: heartbeats and timeouts of requests follow the time that has passed. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { loadMended } from './without-mend.ts';
+
+interface Group {
+  memberId: string;
+  coordinator: { heartbeat(): Promise<void> };
+  heartbeat(options: { interval: number }): Promise<void>;
+}
+
+const SET_BY_MS = 10 * 60_000;
+const logger = { namespace: () => logger, debug: () => undefined, error: () => undefined };
+
+beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-03-01T12:00:00Z') }));
+afterEach(() => vi.useRealTimers());
+
+/** Time passes; the wall clock is set on the way. */
+function passWithClockSet(passedMs: number, byMs: number): void {
+  vi.advanceTimersByTime(passedMs);
+  vi.setSystemTime(Date.now() + byMs);
+}
+
+test.each([-SET_BY_MS, SET_BY_MS])('a member sends a heartbeat per interval, the clock set by %d ms', async (byMs) => {
+  const ConsumerGroup = loadMended('src/consumer/consumerGroup.js') as new (options: object) => Group;
+  const group = new ConsumerGroup({ logger, retry: {}, instrumentationEmitter: { emit: () => undefined } });
+  const heartbeat = vi.fn(async () => undefined);
+  Object.assign(group, { memberId: 'member', coordinator: { heartbeat } });
+  passWithClockSet(999, byMs);
+  await group.heartbeat({ interval: 1_000 });
+  expect(heartbeat).toHaveBeenCalledTimes(0);
+  vi.advanceTimersByTime(1);
+  await group.heartbeat({ interval: 1_000 });
+  expect(heartbeat).toHaveBeenCalledTimes(1);
+});
+
+test.each([-SET_BY_MS, SET_BY_MS])('a request times out in time, the clock set by %d ms', async (byMs) => {
+  const RequestQueue = loadMended('src/network/requestQueue/index.js') as new (options: object) => {
+    push(request: object): void;
+  };
+  const queue = new RequestQueue({
+    logger,
+    requestTimeout: 1_000,
+    enforceRequestTimeout: true,
+    clientId: 'c',
+    broker: 'b',
+  });
+  const reject = vi.fn();
+  queue.push({
+    entry: { correlationId: 1, reject, resolve: () => undefined },
+    expectResponse: true,
+    sendRequest: () => undefined,
+  });
+  passWithClockSet(999, byMs);
+  vi.advanceTimersByTime(1);
+  expect(reject).toHaveBeenCalledTimes(0);
+  vi.advanceTimersByTime(10);
+  expect(reject).toHaveBeenCalledTimes(1);
+});
