@@ -3,10 +3,12 @@
  *
  * Stages: closed -> open -> checking -> trial -> ramp -> closed.
  * - open: no calls, for the reset time (opossum's timer).
- * - checking: no calls; a GET asks whether the service answers at all. If not: open again.
+ * - checking: no calls; a GET asks whether the service answers at all. If not: open again. After CHECKS_FAILED_MAX such checks in a
+ *   row a trial follows all the same: perhaps the service answers everything but this GET.
  * - trial: one call. A fault: open again.
  * - ramp: 2 calls at once, doubled by each success. A fault: open again.
- * If a trial or a ramp gets no call within the reset time, a GET replaces the call: the breaker advances, or opens again.
+ * If a trial or a ramp gets no call within the reset time, a GET replaces the call: if it succeeds, the breaker advances. If not, a
+ * trial opens again, and a ramp waits for a call.
  *
  * opossum owns the counting window, the reset timer and the stages closed, open and half-open. This file owns checking, ramp
  * and the timer of trials and ramps without calls.
@@ -18,6 +20,8 @@ const VOLUME_MIN = 5;
 /** Shortest counting window. It spans two timeouts if that is longer: otherwise hanging calls would never share a window. */
 const WINDOW_MIN_MS = 10_000;
 const RAMP_START = 2;
+/** With the default reset time: two minutes if the GET fails at once, four if it times out. */
+const CHECKS_FAILED_MAX = 24;
 
 /** How a call counts for the breaker. An `unattempted` call was never sent, for a reason on our side, so it proves nothing. */
 export type Weight = 'fine' | 'fault' | 'unattempted';
@@ -75,6 +79,7 @@ class Fault extends Error {
 export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> {
   let underWay = 0;
   let isChecked = false;
+  let checksFailed = 0;
   let rampAllowance = Infinity;
   let lastFault: string | null = null;
   let calls = 0;
@@ -126,8 +131,10 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
     if (isDecided()) return;
     const isReachable = await options.isServiceReachable();
     if (isDecided()) return;
-    if (!isReachable) circuit.open();
-    else if (stage() === 'trial') circuit.close();
+    if (stage() === 'trial') {
+      if (isReachable) circuit.close();
+      else circuit.open();
+    } else if (!isReachable) watchIdleness();
     else {
       rampAllowance = Infinity;
       changed();
@@ -145,10 +152,12 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
     void options.isServiceReachable().then((isReachable) => {
       // A call from before the outage may have closed or reopened the breaker during the check.
       if (!circuit.halfOpen || isChecked) return;
-      if (!isReachable) {
+      checksFailed = isReachable ? 0 : checksFailed + 1;
+      if (!isReachable && checksFailed < CHECKS_FAILED_MAX) {
         circuit.open();
         return;
       }
+      checksFailed = 0;
       isChecked = true;
       changed();
     });

@@ -81,18 +81,16 @@ export function createPerformer(parts: PerformParts): Performer {
     const check = service.check();
     // After the limit the check continues for others.
     const verdict = (await settledWithin(check, waitMs)) ? await check : null;
-    if (verdict?.kind === 'unreachable') service.hold(verdict);
+    // An error code is the service's own: it answers calls, though its list may be away. Others get their answers meanwhile.
+    const isByService = reading.kind === 'not-here' && reading.error.code !== null;
+    if (verdict?.kind === 'unreachable' && !isByService) service.hold(verdict);
     if (reading.kind === 'redirected') return reading;
-    if (verdict === null || verdict.kind === 'busy') {
+    if (verdict === null || verdict.kind === 'busy' || (verdict.kind === 'unreachable' && isByService)) {
       // Without an error code this may be a proxy's page: in doubt, whatever the check says.
-      if (reading.error.code === null) return reading;
+      if (!isByService) return reading;
       const reason = `HTTP ${reading.httpStatus}; not known yet whether all calls fail or only this one`;
-      return {
-        kind: 'told-to-wait',
-        httpStatus: reading.httpStatus,
-        retryAfterMs: verdict?.retryAfterMs ?? null,
-        reason,
-      };
+      const retryAfterMs = verdict?.kind === 'busy' ? verdict.retryAfterMs : null;
+      return { kind: 'told-to-wait', httpStatus: reading.httpStatus, retryAfterMs, reason };
     }
     return { ...reading, serviceFails: verdict.kind !== 'serving' };
   };

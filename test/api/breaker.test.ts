@@ -113,10 +113,10 @@ describe('after its reset time', () => {
     expect(api.allowance('transfer-in')).toBe(Infinity);
   });
 
-  test.each(['trial', 'ramp'])('a GET that fails opens it again where there was nothing to call: %s', async (stage) => {
+  test('a GET that fails opens a trial again where there was nothing to call', async () => {
     const { service, api } = await opened({ breakerResetMs: 50 });
     service.script(accepting);
-    await whenApi(api, () => stageOf(api) === stage);
+    await whenApi(api, () => stageOf(api) === 'trial');
     service.script(always(503, '{}'));
     await whenApi(api, () => stageOf(api) === 'open');
   });

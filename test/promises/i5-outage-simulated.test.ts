@@ -1,4 +1,5 @@
 /** Invariant I5 in virtual time: while the service fails, refuses us or asks us to wait, commands wait; none is refused or buried. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
 import { allAccepted, reasonsOf } from '../support/outage.ts';
@@ -72,4 +73,27 @@ test('a 429 is waited out; the command is answered by the first call that is let
   await expectAllAccepted(['told']);
   const { operations } = await stack().service.effects();
   expect(operations['transfer-in']['told']).toMatchObject({ calls: 3, effects: 1 });
+});
+
+test.each<[string, number]>([
+  ['one command got a 404', 30_000],
+  ['the breaker opened', 180_000],
+])('transfers are answered while only the list is away for ten minutes, though %s', async (trouble, waitMsMax) => {
+  const { journal, publisher, service } = stack();
+  await stack().startProcessor();
+  await service.addFaults({ kind: 'status', operation: 'list-transactions', httpStatus: 503 });
+  if (trouble === 'the breaker opened') {
+    await service.addFaults({ kind: 'status', operation: 'transfer-in', httpStatus: 503, count: 12 });
+    const keys = Array.from({ length: 20 }, (_, each) => `many-${each}`);
+    for (const key of keys) await publisher.publish('transfer-in', key, transferInOf(key));
+  } else await publisher.publish('reject-transaction', 'refused', { transactionId: 'Transaction:none' });
+  const results: Promise<unknown>[] = [];
+  for (let each = 0; each < 100; each += 1) {
+    await sleep(6_000);
+    const key = `alone-${each}`;
+    await publisher.publish('transfer-in', key, transferInOf(key));
+    results.push(journal.result(key, waitMsMax));
+  }
+  await Promise.all(results);
+  expect(journal.results().some(({ key }) => key === 'refused')).toBe(false);
 });
