@@ -4,7 +4,7 @@
  * Judgement: the meaning of 401 is clear. For 403, 404, 405 and 3xx it depends on whether the service as a whole fails, which one GET
  * shows. Nothing is sent twice (invariant I2): there is no retry here or below.
  */
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { Attempt, Breaker } from './breaker.ts';

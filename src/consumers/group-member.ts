@@ -21,7 +21,7 @@ import {
   type KafkaSettings,
 } from 'payment-processor-contract/kafka/kafka-client';
 import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import { laneAssigner } from './assigner.ts';
 import { registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
 import type { AsideAnnouncer, MemberNote } from './member-note.ts';

@@ -7,7 +7,7 @@ import kafkajs, { type Admin, type GroupDescription, type Kafka } from 'kafkajs'
 import type { Clock } from 'payment-processor-contract/clock';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import { decodeMemberNote } from './member-note.ts';
 import { READ_UNCOMMITTED, type PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { BatchedQuestions } from './batched-questions.ts';

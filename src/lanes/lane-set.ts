@@ -22,7 +22,7 @@ import { MessageFailures } from '../consumers/message-failures.ts';
 import { OffsetReports } from '../consumers/offset-reports.ts';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { Repeats } from 'payment-processor-contract/repeats';
 import type { PollerReports, StatusPoller } from '../status/poller/poller.ts';

@@ -21,7 +21,7 @@ import { randomUUID } from 'node:crypto';
 import { sleep } from '../consumers/signal.ts';
 import type { Claim, Claimant, OwnerRecord } from '../ledger/ledger-records.ts';
 import { schemaRecords } from '../ledger/ledger-value.ts';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import { COMMIT_DEADLINE_MS } from '../producers/transactional-producer.ts';
 import { idPrefixOf } from './committer.ts';
 import type { LaneWriter } from './lane-writer.ts';

@@ -11,7 +11,7 @@ import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import { failureInWords, kafkaFailure, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import { Repeats } from 'payment-processor-contract/repeats';
 
 export interface StartStep {

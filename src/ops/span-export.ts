@@ -53,7 +53,7 @@ import {
   type SpanPlan,
   type SpanRole,
 } from './command-spans.ts';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { SamplerChoice, Tracing, TracingOptions, TracingSettings } from './tracing-settings.ts';
 
 /** How long a stopping process waits to export its last spans. */

@@ -7,7 +7,7 @@
 import type { Clock } from 'payment-processor-contract/clock';
 import type { GroupProcess } from '../consumers/group-processes.ts';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 
 /** Scrapes by several tools come close together, and share one request to the broker. */
 const FRESH_FOR_MS = 2_000;

@@ -2,7 +2,7 @@
 import { placeName, type RawRecord } from 'payment-processor-client/internal/kafka/raw-record';
 import type { Bounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { CliKafka } from './context.ts';
 
 /** Time to join a group and fetch once. A slower broker has a problem that other checks report. */

@@ -44,6 +44,8 @@ export interface RunOptions extends PlanOptions {
 const CLAIMED_AT_ONCE = 20;
 const INTERRUPTED =
   'interrupted: marks no more letters, and publishes those that are marked; a second Ctrl-C may leave them unsent';
+const INTERRUPTED_WAIT =
+  'interrupted: every message that could be published is published, and waits for its result; a second Ctrl-C ends this without a report';
 /** The processor's headers of a moved message. If sent again, they would give the message its old age. */
 const MOVED_HEADERS = 'moved-';
 const BY_ITS_PLACE = 'redrive it by its place with --again-may-pay-twice';
@@ -69,9 +71,13 @@ export async function runRedrives(
         return claimLetters(settings, operator, claims);
       };
       const timeoutMs = awaiting?.timeoutMs ?? 0;
-      return await withInterruption((interruption) => {
-        interruption.addEventListener('abort', () => output.note(INTERRUPTED));
-        return redriveEach(plans, { claim, publisher, results, registry, timeoutMs, isUnmasked, interruption });
+      return await withInterruption(async (interruption) => {
+        let isPublishing = true;
+        interruption.addEventListener('abort', () => output.note(isPublishing ? INTERRUPTED : INTERRUPTED_WAIT));
+        const run = { claim, publisher, results, registry, timeoutMs, isUnmasked, interruption };
+        const lines = await redriveEach(plans, run);
+        isPublishing = false;
+        return Promise.all(lines);
       });
     } finally {
       await publisher.close();
@@ -93,8 +99,14 @@ export interface RedriveParts {
   readonly interruption: AbortSignal;
 }
 
-/** Does not reject after a letter may be marked. */
-export async function redriveEach(plans: readonly ReadyRedrive[], parts: RedriveParts): Promise<ReportLine[]> {
+/**
+ * Does not reject after a letter may be marked.
+ * @returns once the last message is published: each line follows with its result
+ */
+export async function redriveEach(
+  plans: readonly ReadyRedrive[],
+  parts: RedriveParts,
+): Promise<readonly Promise<ReportLine>[]> {
   // Before the first mark, so that nothing is sent if the registry does not answer.
   const fingerprints: (string | null)[] = [];
   for (const plan of plans) fingerprints.push(await fingerprintOf(parts.registry, plan));
@@ -131,7 +143,7 @@ export async function redriveEach(plans: readonly ReadyRedrive[], parts: Redrive
       }
     }
   }
-  return Promise.all(lines);
+  return lines;
 }
 
 function whoWasFirst({ letter }: ReadyRedrive, earlier: RedriveNote): string {

@@ -75,7 +75,8 @@ export function subjectProblem(state: SubjectState): string | null {
     return (
       `subject ${subject} has version ${version} (schema id ${schemaId}) as its latest, which is not our ${record}: publishers that use the latest ` +
       'version write by it, and a command with a value in a field that we do not know is INVALID. If it belongs to a ' +
-      `newer release, use that release's tool; else delete it from the registry: DELETE /subjects/${encodeURIComponent(subject)}/versions/${version}`
+      `newer release, use that release's tool; else let its publishers write by ours. Once none writes by it and no topic has a message of it, ` +
+      `delete it from the registry: DELETE /subjects/${encodeURIComponent(subject)}/versions/${version}. Sooner, its messages would be INVALID`
     );
   }
   if (state.compatibility !== COMPATIBILITY) {

@@ -2,7 +2,7 @@
 import { openTopicReader, type TopicReaderOptions } from 'payment-processor-client/internal/kafka/topic-reader';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import { cliKafka, laneIn, type CliSettings } from './context.ts';
 import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';

@@ -6,7 +6,7 @@ import type { ClientSettings } from 'payment-processor-client/internal/settings'
 import { possibleEffectOf } from '../../../src/ledger/effect.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { mayBeUnfinished, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { CommandResult, Transaction } from 'payment-processor-contract/types';
 import { fits, LATE_MS_MAX, type CheckResult } from './decided-transaction.ts';
 import { scanLedger } from './ledger.ts';

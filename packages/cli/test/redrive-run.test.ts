@@ -37,7 +37,7 @@ test('marks that cannot be written take back nothing that was published before',
     async () => Promise.reject(new Error('no broker')),
   ];
   const run = parts({ claim: async () => (claims.shift() ?? (async () => []))() });
-  const outcomes = await redriveEach(all, run);
+  const outcomes = await Promise.all(await redriveEach(all, run));
   expect(run.sent).toHaveLength(20);
   expect(outcomes.map(({ document }) => document.status)).toEqual([
     ...Array.from({ length: 20 }, () => 'published'),
@@ -56,7 +56,7 @@ test('a run that is interrupted publishes what is marked, and marks no more', as
     return plans.map(() => null);
   };
   const run = parts({ claim, interruption: interruption.signal });
-  const outcomes = await redriveEach(all, run);
+  const outcomes = await Promise.all(await redriveEach(all, run));
   expect(run.sent).toHaveLength(20);
   expect(outcomes[20]).toMatchObject({
     document: { status: 'not-tried' },
@@ -69,7 +69,7 @@ test.each([
   ['NOT_WRITTEN', 'failed', '0 published, 1 not'],
 ] as const)('a publication that is %s ends with the exit code of %s: %s', async (problem, reason, tally) => {
   const publisher = { publish: async () => Promise.reject(new PublishError(problem, 'x', new Error('cut off'))) };
-  const [line] = await redriveEach(all.slice(0, 1), parts({ publisher }));
+  const line = await (await redriveEach(all.slice(0, 1), parts({ publisher })))[0];
   expect(line).toMatchObject({ reason, problem: expect.stringMatching(/marked as redriven, .*\(cut off\)/) as string });
   expect(tallyOf(line === undefined ? [] : [line])).toBe(tally);
 });
@@ -78,7 +78,7 @@ test('a letter is not published if another of its key was redriven meanwhile, an
   const note = { partition: 0, letterOffset: 90n, offset: 91n, letterKey: 'key-0', key: 'key-0b', because: null };
   const theirs = { ...note, operator: 'dana', timestamp: '2026-01-01T00:00:00.000Z', id: 'theirs' };
   const run = parts({ claim: async () => [theirs] });
-  const [line] = await redriveEach(all.slice(0, 1), run);
+  const line = await (await redriveEach(all.slice(0, 1), run))[0];
   expect(run.sent).toEqual([]);
   expect(line).toMatchObject({
     reason: 'refused',
@@ -108,7 +108,7 @@ test('the end of the subscription takes the others neither their message nor the
   const running = redriveEach(all, run);
   while (run.sent.length < 5) await turn();
   await live.close();
-  const outcomes = await running;
+  const outcomes = await Promise.all(await running);
   expect(run.sent).toHaveLength(all.length);
   expect(new Set(outcomes.map(({ document, reason }) => `${document.status} ${reason}`))).toEqual(
     new Set(['published noResult']),

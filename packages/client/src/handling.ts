@@ -48,17 +48,21 @@ const RETRY_DEFAULT: HandlerRetry = { attempts: 5, firstDelayMs: 250, delayMsMax
  */
 export async function handleEvent(event: PaymentEvent, options: HandlerOptions, closing: AbortSignal): Promise<void> {
   const timeoutMs = options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS;
-  const timedOut = new AbortController();
+  // Not AbortSignal.any: Node before 24.21 keeps each such signal for as long as its sources live.
+  const stop = new AbortController();
+  const close = (): void => stop.abort();
+  closing.addEventListener('abort', close, { once: true });
+  if (closing.aborted) close();
   const timeout = Promise.withResolvers<never>();
+  let timeoutError: PaymentClientError | null = null;
   const timer = setTimeout(() => {
     const problem = `the event at ${placeOf(event)} was not handled within ${timeoutMs} ms (handlingTimeoutMs); the handler may still run`;
-    const error = new PaymentClientError('HANDLER_TIMEOUT', problem);
-    timedOut.abort(error);
-    timeout.reject(error);
+    timeoutError = new PaymentClientError('HANDLER_TIMEOUT', problem);
+    stop.abort();
+    timeout.reject(timeoutError);
   }, timeoutMs);
-  const stop = AbortSignal.any([closing, timedOut.signal]);
   try {
-    await Promise.race([callWithRetries(event, options, stop), timeout.promise]);
+    await Promise.race([callWithRetries(event, options, stop.signal), timeout.promise]);
   } catch (error) {
     if (!closing.aborted) {
       const decision = await askWhetherToSkip(event, error, options);
@@ -66,10 +70,11 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
       if (decision === 'skip') return;
     }
     // A handler may use a client of its own: its PaymentClientError says nothing about this subscription.
-    if (error === timedOut.signal.reason) throw error;
+    if (error === timeoutError) throw error;
     throw new PaymentClientError('HANDLER_FAILED', messageOf(error), { cause: error });
   } finally {
     clearTimeout(timer);
+    closing.removeEventListener('abort', close);
   }
 }
 
@@ -85,6 +90,9 @@ async function askWhetherToSkip(
   });
   try {
     return await Promise.race([onGiveUp({ event, error }), timeout]);
+  } catch {
+    // The handler's own error ends the subscription.
+    return 'end';
   } finally {
     clearTimeout(timer);
   }

@@ -56,23 +56,33 @@ export async function followPayment(
   const known = new KnownPayment(key, fingerprint ?? null);
   if (typeof of !== 'string') known.takeResult(of);
   const sinceMs = since?.getTime() ?? (typeof of === 'string' ? null : of.timestampMs);
-  const done = new AbortController();
-  const timeout = AbortSignal.timeout(timeoutMs);
-  const stop = AbortSignal.any([timeout, done.signal, ...(signal === undefined ? [] : [signal])]);
+  // Not AbortSignal.any: Node before 24.21 keeps each such signal for as long as its sources live.
+  const stop = new AbortController();
+  let endedBy = null as 'timeout' | 'signal' | null;
   const stopped = Promise.withResolvers<undefined>();
-  stop.addEventListener('abort', () => stopped.resolve(undefined), { once: true });
-  if (stop.aborted) stopped.resolve(undefined);
+  const end = (by: 'timeout' | 'signal'): void => {
+    endedBy ??= by;
+    stop.abort();
+    stopped.resolve(undefined);
+  };
+  const timer = setTimeout(() => end('timeout'), timeoutMs).unref();
+  const stopWaiting = (): void => end('signal');
+  signal?.addEventListener('abort', stopWaiting, { once: true });
+  if (signal?.aborted === true) stopWaiting();
   try {
-    const following = follow(known, { key, sinceMs }, topics, stop);
+    const following = follow(known, { key, sinceMs }, topics, stop.signal);
     following.catch(() => undefined);
     const settled = await Promise.race([following, stopped.promise]);
     if (settled !== undefined) return settled;
   } catch (error) {
     return stateAtEnd(known, key, { endedBy: 'reading', reason: messageOf(error) });
   } finally {
-    done.abort();
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stopWaiting);
+    stop.abort();
   }
-  if (timeout.aborted) return stateAtEnd(known, key, { endedBy: 'timeout', reason: `${timeoutMs} ms have passed` });
+  if (endedBy === 'timeout')
+    return stateAtEnd(known, key, { endedBy: 'timeout', reason: `${timeoutMs} ms have passed` });
   return stateAtEnd(known, key, { endedBy: 'signal', reason: 'the caller stopped waiting' });
 }
 

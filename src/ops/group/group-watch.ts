@@ -8,7 +8,7 @@
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { processName } from '../../consumers/group-processes.ts';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { Sample } from '../history.ts';
 import type { MemberState } from '../members.ts';
 import type { ProcessorState } from '../processor-state.ts';

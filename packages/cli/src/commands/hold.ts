@@ -3,7 +3,7 @@ import { Argument } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { isInForce, ORDER_TEXT_MAX, type HoldOrder } from '../../../../src/ledger/holds.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { reasonOf } from '../failures.ts';
@@ -101,11 +101,21 @@ async function replacedHolds(output: Output, settings: CliSettings, order: HoldO
   return replaced;
 }
 
+/** A quote with immediatelyExecute is held by a hold of either. */
+const QUOTE_STEPS = ['create-quote', 'execute-quote'];
+
 /** @param nowMs after the confirmation: by then --until may have passed, if only by the brokers' clock */
 function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: number): string {
   const types = order.commandTypes.length === 0 ? 'any type' : order.commandTypes.join(', ');
   const confirmed = `all ${lanes} lanes have confirmed`;
-  if (action === 'RELEASE') return `released: calls of ${types} may begin again; ${confirmed}`;
+  if (action === 'RELEASE') {
+    const [one, ...more] = order.commandTypes.filter((type) => QUOTE_STEPS.includes(type));
+    const steps =
+      one === undefined || more.length > 0
+        ? ''
+        : `. A quote with immediatelyExecute also waits while ${one === 'create-quote' ? 'execute-quote' : 'create-quote'} is held`;
+    return `released: calls of ${types} may begin again; ${confirmed}${steps}`;
+  }
   if (!isInForce({ until }, nowMs))
     return `held until ${until}, which has passed: calls of ${types} may begin again; ${confirmed}`;
   const ends = until === null ? 'until `release`' : `until ${until}, or \`release\``;

@@ -2,7 +2,7 @@
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { Entry } from '../../../../src/ledger/entry.ts';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import { keyHash } from 'payment-processor-contract/key-hash';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, requireSettings, requireKey } from '../context.ts';

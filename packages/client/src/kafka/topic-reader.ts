@@ -13,7 +13,7 @@ import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, IHeaders, Kafka, KafkaMessage } from 'kafkajs';
 import { disconnectWithin } from 'payment-processor-contract/kafka/disconnecting';
 import { kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
-import { settledWithin } from 'payment-processor-contract/kafka/settled-within';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import { registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { KeyedWork } from './keyed-work.ts';
