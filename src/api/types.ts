@@ -109,7 +109,7 @@ export interface Unserved extends HoldCause {
   /** Monotonic. */
   readonly sinceMs: number;
   /** A change was refused. Successful checks do not disprove that: only the answer to another change does. */
-  readonly isOfChanges: boolean;
+  readonly isChangeRefused: boolean;
 }
 
 /** Why no call of an operation may be made now. */

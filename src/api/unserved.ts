@@ -8,7 +8,7 @@ export class UnservedWatch {
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs;
     const reason = 'the payment service has not been checked yet';
-    this.#unserved = { isFromStart: true, isOfChanges: false, reason, setting: null, sinceMs: monotonicMs() };
+    this.#unserved = { isFromStart: true, isChangeRefused: false, reason, setting: null, sinceMs: monotonicMs() };
   }
 
   now(): Unserved | null {
@@ -22,7 +22,7 @@ export class UnservedWatch {
 
   checkSucceeded(): void {
     // Once a change was refused, a check proves nothing: only the answer to another change does.
-    if (this.#unserved?.isOfChanges !== true) this.#unserved = null;
+    if (this.#unserved?.isChangeRefused !== true) this.#unserved = null;
   }
 
   changeRefused(cause: HoldCause): void {
@@ -33,10 +33,10 @@ export class UnservedWatch {
     this.#unserved = null;
   }
 
-  #note({ reason, setting }: HoldCause, isOfChanges: boolean): void {
+  #note({ reason, setting }: HoldCause, isChangeRefused: boolean): void {
     const before = this.#unserved;
     const isSame = before !== null && (before.setting === null) === (setting === null);
     const sinceMs = isSame ? before.sinceMs : this.#monotonicMs();
-    this.#unserved = { isFromStart: before?.isFromStart ?? false, isOfChanges, reason, setting, sinceMs };
+    this.#unserved = { isFromStart: before?.isFromStart ?? false, isChangeRefused, reason, setting, sinceMs };
   }
 }

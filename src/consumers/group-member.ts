@@ -51,8 +51,8 @@ export interface GroupOffset {
   readonly offset: bigint;
 }
 
-/** What the lane did with a batch: took it, does not want it now (the partition pauses), or has set another offset itself. */
-export type BatchReply = 'taken' | 'not-now' | 'sought';
+/** What the lane did with a batch: took it; does not want it now, so the partition pauses; or seeks another offset. */
+export type BatchReply = 'taken' | 'not-now' | 'seeking';
 
 export interface MemberHandlers {
   /** @param isNewMember the group had expelled this process: since then another may have owned its lanes */

@@ -136,7 +136,7 @@ export class Inbox<Item extends { readonly kind: string }> {
     }
     this.#expected = BigInt(unseen[taken]?.offset ?? batch.lastOffset);
     this.#options.seek(this.#expected);
-    return 'sought';
+    return 'seeking';
   }
 
   /** The client skipped records that readers never get. If our position is among them, we skip them too. */
@@ -265,7 +265,7 @@ export class Inbox<Item extends { readonly kind: string }> {
     this.#seeks += 1;
     if (!this.#isBackingOff()) {
       this.#options.seek(expected);
-      return 'sought';
+      return 'seeking';
     }
     this.#isPaused = true;
     const session = this.#session;

@@ -6,7 +6,7 @@ import { decide } from '../ledger/decide.ts';
 import type { Decision, LedgerEvent } from '../ledger/decision.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
-import { quoteRunOutOf } from '../ledger/quote-again.ts';
+import { expiredQuoteOf } from '../ledger/quote-again.ts';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { CallTimes } from './call-times.ts';
 import type { Calls } from './calls.ts';
@@ -88,8 +88,8 @@ export class Answers {
     const { lane, outcomes, reports } = this.#parts;
     outcomes.apply(transaction, decision, shown);
     if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
-    const ranOut = quoteRunOutOf(entry, decision.entry);
-    if (ranOut !== null) transaction.reports.push(() => reports.quoteRanOut(lane, ranOut));
+    const ranOut = expiredQuoteOf(entry, decision.entry);
+    if (ranOut !== null) transaction.reports.push(() => reports.quoteExpired(lane, ranOut));
   }
 
   /** A call is traced where it ends. A look-up serves many commands, so it is traced here, once for each. */

@@ -19,7 +19,7 @@ import { lastingJump, startPositions } from './input-positions.ts';
 import type { Reading } from './input-watch.ts';
 import { ObservationReader, type ObservationItem } from './observations.ts';
 import { LaneStoppedError, type InputName, type InputStatus } from './lane-status.ts';
-import { LateWake } from './late-wake.ts';
+import { DelayedWake } from './delayed-wake.ts';
 import type { LaneParts } from './parts.ts';
 import { takeFrom, type Input, type InputHandler } from './taking.ts';
 import { halfwayMs, type LaneTransaction } from './transaction.ts';
@@ -46,7 +46,7 @@ export class Inputs {
   readonly #holds: Input<HoldIntake>;
   readonly #observations: Input<ObservationItem>;
   /** Runs while observations wait. */
-  readonly #observationsWait: LateWake;
+  readonly #observationsWait: DelayedWake;
   /** Null: no message is suspect. */
   #careful: CarefulReading | null = null;
   #positions = new Map<string, bigint>();
@@ -62,7 +62,7 @@ export class Inputs {
 
   constructor(parts: LaneParts, wake: () => void) {
     this.#parts = parts;
-    this.#observationsWait = new LateWake(OBSERVATIONS_WAIT_MS, wake);
+    this.#observationsWait = new DelayedWake(OBSERVATIONS_WAIT_MS, wake);
     const { lane, topics } = parts;
     const inputOf = <Item extends { readonly kind: string }, At extends Place>(
       place: At,

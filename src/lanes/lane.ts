@@ -291,8 +291,8 @@ export class Lane {
     const mark = index.value(lane, SUSPECT_KEY);
     const marked = mark === undefined ? null : decodeSuspect(mark);
     const isOpenMark = marked !== null && !isAdmitted(marked);
-    const barren = index.owner(lane)?.barren ?? 0;
-    const { isCareful, suspect } = this.#troubles.reading(isOpenMark ? marked : null, barren, isAdmitted);
+    const withoutCommit = index.owner(lane)?.barren ?? 0;
+    const { isCareful, suspect } = this.#troubles.reading(isOpenMark ? marked : null, withoutCommit, isAdmitted);
     return isCareful ? new CarefulReading(suspect) : null;
   }
 

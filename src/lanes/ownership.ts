@@ -165,7 +165,7 @@ async function claimLane(
   const voidClaims = index
     .claims(lane)
     .filter(({ isFenced, transactionalId }) => isFenced || fenced.has(transactionalId));
-  const owner = { token, processId, atMs: clock.nowMs(), barren: barrenOwners(parts) };
+  const owner = { token, processId, atMs: clock.nowMs(), barren: ownersWithoutCommit(parts) };
   const schemas = [...schemaRecords()].filter(([key]) => index.value(lane, key) === undefined);
   await writer.claim(
     { ...owner, laneCount, fencedCallUntilMs: fencedCallUntilMs(parts, voidClaims) },
@@ -235,7 +235,7 @@ function isReleased({ index, lane }: LaneParts, owner: OwnerRecord): boolean {
 }
 
 /** Owners in a row that committed nothing. Off by one if the index lags, which does no harm. */
-function barrenOwners(parts: LaneParts): number {
+function ownersWithoutCommit(parts: LaneParts): number {
   const { index, lane } = parts;
   const last = index.owner(lane);
   if (last === undefined || index.position(lane)?.token === last.token) return 0;

@@ -1,5 +1,5 @@
 /** What the metrics count in the lanes. */
-import type { QuoteRunOut } from '../ledger/quote-again.ts';
+import type { ExpiredQuote } from '../ledger/quote-again.ts';
 import type { DeadLetter } from '../producers/dead-letters.ts';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
 import type { LaneLoss } from './troubles.ts';
@@ -10,7 +10,7 @@ export interface LaneReports {
   deadLettered(lane: number, letter: DeadLetter): void;
   moved(lane: number): void;
   /** A two-step quote expired before its execution was sent. */
-  quoteRanOut(lane: number, quote: QuoteRunOut): void;
+  quoteExpired(lane: number, quote: ExpiredQuote): void;
   statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
   /** An operator's decision, published at this offset of its topic, was carried out, or refused. */
   decided(lane: number, key: string, decision: OperatorDecision, isCarriedOut: boolean, offset: bigint): void;

@@ -144,10 +144,10 @@ export class StandingAside implements AsideAnnouncer {
     return clock.monotonicMs() - sinceMs >= LASTING_MS;
   }
 
-  #shouldTryAgain({ isOfChanges }: Unserved): boolean {
+  #shouldTryAgain({ isChangeRefused }: Unserved): boolean {
     const { api, clock } = this.#options;
     this.#servedSinceMs = null;
-    if (this.#asideSinceMs === null || !isOfChanges || api.state().kind !== 'serving') return false;
+    if (this.#asideSinceMs === null || !isChangeRefused || api.state().kind !== 'serving') return false;
     const pauseMs = TRY_AGAIN_MS * 2 ** Math.min(this.#failedTries, TRY_AGAIN_DOUBLINGS_MAX);
     if (clock.monotonicMs() - this.#asideSinceMs < pauseMs) return false;
     this.#isTryingAgain = true;

@@ -30,7 +30,7 @@ const CHANCE_FAILURES_MAX = 3;
 const RETAKE_MS_MIN = 300;
 const RETAKE_MS_MAX = 5_000;
 /** Owners in a row that committed nothing, after which the lane is read carefully. */
-const BARREN_MAX = 2;
+const OWNERS_WITHOUT_COMMIT_MAX = 2;
 
 /** Losses that follow each other. */
 export interface Trouble {
@@ -94,11 +94,11 @@ export class Troubles {
   /**
    * For a lane that opens: whether to read messages one at a time, and at which message the lane was lost.
    * @param marked the ledger's mark, if its message is not admitted yet
-   * @param barren owners in a row that committed nothing
+   * @param withoutCommit owners in a row that committed nothing
    */
   reading(
     marked: Suspect | null,
-    barren: number,
+    withoutCommit: number,
     isAdmitted: (suspect: Suspect) => boolean,
   ): { isCareful: boolean; suspect: Suspect | null } {
     if (this.#suspect !== null && isAdmitted(this.#suspect)) this.#suspect = null;
@@ -106,7 +106,7 @@ export class Troubles {
     this.#wasRefused = false;
     const counted = marked === null || !this.#isExplained ? marked : { ...marked, tries: marked.tries - 1 };
     const suspect = (this.#suspect?.tries ?? 0) >= (counted?.tries ?? 0) ? this.#suspect : counted;
-    return { isCareful: suspect !== null || wasRefused || barren >= BARREN_MAX, suspect };
+    return { isCareful: suspect !== null || wasRefused || withoutCommit >= OWNERS_WITHOUT_COMMIT_MAX, suspect };
   }
 
   #triesOf({ offset, topic }: MessagePlace): number {

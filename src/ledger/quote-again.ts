@@ -43,7 +43,7 @@ export function requoted(
   return { ...entry, ...NO_CALLS, step: 'CREATE', quotesRunOut, phase };
 }
 
-export interface QuoteRunOut {
+export interface ExpiredQuote {
   /** Whether it had expired on arrival, or nearly; or expired while it waited for its execution. */
   readonly cause: 'on-arrival' | 'waiting';
   /** True: the command gets another quote. False: it ended when this one expired. */
@@ -51,7 +51,7 @@ export interface QuoteRunOut {
 }
 
 /** @returns null if the entry changed for another reason than its quote's expiry */
-export function quoteRunOutOf(before: Entry, after: UnphasedEntry): QuoteRunOut | null {
+export function expiredQuoteOf(before: Entry, after: UnphasedEntry): ExpiredQuote | null {
   if (before.step !== 'EXECUTE') return null;
   const isMadeAnew = after.step === 'CREATE';
   const isOnArrival = after.quotesRunOut > before.quotesRunOut;

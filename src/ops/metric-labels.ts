@@ -4,7 +4,7 @@ import type { ListFailure, Operation, Reading, ServiceSetting } from '../api/typ
 import type { LaneStage } from '../lanes/lane-status.ts';
 import type { LaneLoss } from '../lanes/troubles.ts';
 import type { EntryState } from '../ledger/entry.ts';
-import type { QuoteRunOut } from '../ledger/quote-again.ts';
+import type { ExpiredQuote } from '../ledger/quote-again.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { KafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
@@ -117,7 +117,7 @@ export const LANE_LOSSES = every<LaneLoss>({
   'not-acquired': true,
   'own-failure': true,
 });
-export const QUOTE_RUN_OUT_CAUSES = every<QuoteRunOut['cause']>({ 'on-arrival': true, waiting: true });
+export const QUOTE_RUN_OUT_CAUSES = every<ExpiredQuote['cause']>({ 'on-arrival': true, waiting: true });
 export const STATUS_KINDS = every<'transaction' | 'quote'>({ transaction: true, quote: true });
 /** `first`: the processor's own result; `later`: an operator's decision, usually hours later. */
 export const REVISIONS = ['first', 'later'] as const;

@@ -55,7 +55,7 @@ export function createMetrics(): Metrics {
       replayed: () => set.add('replays', {}),
       deadLettered: (_lane, { reason }) => set.add('deadLetters', { reason }),
       moved: () => set.add('moved', {}),
-      quoteRanOut: (_lane, { cause, isMadeAnew }) => set.add('quotesRunOut', { cause, made_anew: String(isMadeAnew) }),
+      quoteExpired: (_lane, { cause, isMadeAnew }) => set.add('quotesRunOut', { cause, made_anew: String(isMadeAnew) }),
       statusChanged: (_lane, kind) => set.add('statusChanges', { kind }),
       decided: (_lane, _key, _decision, isCarriedOut) => set.add('decisions', { carried_out: String(isCarriedOut) }),
       failed: (_lane, where) => set.add('ownFailures', { where }),

@@ -52,8 +52,8 @@ export function withOutcomeLog<Reports extends LaneReports>(reports: Reports, lo
       };
       log.info({ event: 'operator-decision', lane, keyHash: keyHash(key), ...what });
     },
-    quoteRanOut: (lane, quote) => {
-      reports.quoteRanOut(lane, quote);
+    quoteExpired: (lane, quote) => {
+      reports.quoteExpired(lane, quote);
       log.warn({ event: 'quote-ran-out', lane, ...quote });
     },
     failed: (lane, where, error) => {

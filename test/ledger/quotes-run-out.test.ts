@@ -8,7 +8,7 @@ import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { decideByOperator } from '../../src/ledger/operator.ts';
-import { REQUOTES_MAX, quoteRunOutOf } from '../../src/ledger/quote-again.ts';
+import { REQUOTES_MAX, expiredQuoteOf } from '../../src/ledger/quote-again.ts';
 import type { Reading } from '../../src/api/types.ts';
 import { readQuote } from '../../src/api/wire.ts';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
@@ -56,13 +56,13 @@ describe.each([
       const paused = entryOf(due(entry, nowMs));
       const untilMs = nowMs + backOffMs(entry.key, anew);
       expect(paused).toMatchObject({ step: 'CREATE', phase: { state: 'PARKED', untilMs } });
-      expect(quoteRunOutOf(entry, paused)).toEqual({ cause: 'on-arrival', isMadeAnew: true });
+      expect(expiredQuoteOf(entry, paused)).toEqual({ cause: 'on-arrival', isMadeAnew: true });
       nowMs = untilMs;
       entry = quoted(entryOf(due(paused, nowMs)), nowMs, livesMs);
     }
     const end = due(entry, nowMs + 5);
     if (end.kind !== 'finish') throw new Error(end.kind);
-    expect(quoteRunOutOf(entry, end.entry)).toEqual({ cause: 'on-arrival', isMadeAnew: false });
+    expect(expiredQuoteOf(entry, end.entry)).toEqual({ cause: 'on-arrival', isMadeAnew: false });
     expect(end.result).toMatchObject({ outcome: 'EXPIRED', settledBy: 'PROCESSOR', attempts: 1 + REQUOTES_MAX });
     expect(end.result.error?.message).toMatch(/6 quotes in a row.*none was executed.*processor's clock/);
     expect(end.result.error?.message).not.toContain('before anything was sent');
@@ -73,7 +73,7 @@ test('a quote that lived, and waited too long for its execution, is made anew at
   const waited = { ...quoted(creating, 2_000, 60_000), quotesRunOut: 3 };
   const again = entryOf(due(waited, 70_000));
   expect(again).toMatchObject({ step: 'CREATE', quotesRunOut: 0, phase: { state: 'INTENT' } });
-  expect(quoteRunOutOf(waited, again)).toEqual({ cause: 'waiting', isMadeAnew: true });
+  expect(expiredQuoteOf(waited, again)).toEqual({ cause: 'waiting', isMadeAnew: true });
 });
 
 test('a quote that still lives is executed, however short', () => {

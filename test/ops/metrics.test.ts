@@ -51,7 +51,7 @@ describe('counters', () => {
     reports.resulted(0, result({ outcome: 'CONFLICT' }));
     reports.replayed(0);
     reports.moved(0);
-    reports.quoteRanOut(0, { cause: 'on-arrival', isMadeAnew: false });
+    reports.quoteExpired(0, { cause: 'on-arrival', isMadeAnew: false });
     reports.statusChanged(0, 'quote');
     reports.failed(0, 'entry', new Error('x'));
     reports.committed();

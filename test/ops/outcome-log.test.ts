@@ -10,7 +10,7 @@ import { A_LETTER } from './fake-processor.ts';
 function logged(tell: (reports: LaneReports) => void): { lines: Record<string, unknown>[]; passedOn: string[] } {
   const [lines, passedOn]: [Record<string, unknown>[], string[]] = [[], []];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
-  const names = ['deadLettered', 'decided', 'failed', 'quoteRanOut', 'resulted'];
+  const names = ['deadLettered', 'decided', 'failed', 'quoteExpired', 'resulted'];
   const metrics = Object.fromEntries(names.map((name) => [name, () => passedOn.push(name)])) as unknown as LaneReports;
   tell(withOutcomeLog(metrics, log));
   return { lines, passedOn };

@@ -33,10 +33,10 @@ test('of a fetch that begins too early, the lane takes the part from its positio
   expect(inbox.offer(batch(15, 24))).toBe('taken');
   expect(redelivered).toEqual([5]);
   expect(inbox.status().held).toBe(15);
-  expect(inbox.offer(batch(0, 9))).toBe('sought');
+  expect(inbox.offer(batch(0, 9))).toBe('seeking');
   expect(redelivered).toEqual([5, 10]);
   // A gap is not a redelivery.
-  expect(inbox.offer(batch(30, 39))).toBe('sought');
+  expect(inbox.offer(batch(30, 39))).toBe('seeking');
   expect(redelivered).toEqual([5, 10]);
   expect(sought).toEqual([10n, 25n, 25n]);
 });

@@ -87,7 +87,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a lane that is lost over and over reads on as ever',
-    find: 'isCareful: suspect !== null || wasRefused || barren >= BARREN_MAX',
+    find: 'isCareful: suspect !== null || wasRefused || withoutCommit >= OWNERS_WITHOUT_COMMIT_MAX',
     replace: 'isCareful: Number.isNaN(0)',
     among: ['poison-refused'],
   },

@@ -5,7 +5,7 @@
  *
  * Owns one timer.
  */
-export class LateWake {
+export class DelayedWake {
   readonly #wake: () => void;
   readonly #waitMs: number;
   #timer: NodeJS.Timeout | null = null;
