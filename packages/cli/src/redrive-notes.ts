@@ -98,7 +98,7 @@ export function whomToAsk({ because, key, operator }: RedriveNote): string {
 
 /** Says that another letter of the same key was handled before. */
 export function otherLetterText(note: RedriveNote): string {
-  return `another dead letter of the key ${note.letterKey}, ${notedLetter(note)}, was ${noteText(note)}: it may be the same payment; ${whomToAsk(note)}`;
+  return `the dead letter ${notedLetter(note)} of the same key ${note.letterKey} was ${noteText(note)}: it may be the same payment; ${whomToAsk(note)}`;
 }
 
 /** A dead letter to redrive, or to acknowledge, which closes it because it was handled otherwise. */
@@ -153,7 +153,7 @@ export async function claimLetters(
   }
   throw new CliFailure(
     'noResult',
-    'the note was written but cannot be read yet, because a transaction on its partition is open: `dead-letters show` has it once that ends',
+    'the dead letter may be marked: its note was written, but cannot be read until an open transaction on its partition ends. Then check with `dead-letters show`',
   );
 }
 
@@ -169,8 +169,8 @@ function cutOff(claims: readonly LetterClaim[], failed: number, error: unknown):
     mayBeMarked ? 'noResult' : 'failed',
     `not all dead letters are marked (${mayBeMarked ? reasonOf(error) : failureOf(error).message})` +
       named('Marked', 0, failed) +
-      named('Perhaps', failed, unmarked) +
-      named('Not', unmarked, claims.length),
+      named('Perhaps marked', failed, unmarked) +
+      named('Not marked', unmarked, claims.length),
   );
 }
 

@@ -36,25 +36,28 @@ function targetOf(letter: RawRecord, topics: TopicNames, newKey: string | null):
   if (source.topic === null || (commandType === null && source.topic !== topics.operatorDecisions)) {
     throw unsent(
       'refused',
-      `the dead letter says that it came from ${source.topic ?? 'nowhere'}, which is not a topic of commands or decisions under this TOPIC_PREFIX`,
+      `the dead letter came from ${source.topic ?? 'an unknown topic'}, which is not a topic of commands or decisions under this TOPIC_PREFIX`,
     );
   }
   if (letter.value === null) throw unsent('refused', 'the message has no value to send again');
   if ((letter.headers['ce_id']?.[0]?.toString().length ?? 0) > CARRIED_LENGTH_MAX) {
     throw unsent(
       'refused',
-      `its ce_id has more than ${CARRIED_LENGTH_MAX} characters, so no result can name it: give it another with --header ce_id=ID`,
+      `its ce_id has more than ${CARRIED_LENGTH_MAX} characters, so no result can name it: set a shorter one with --header ce_id=ID`,
     );
   }
   if (newKey !== null) {
     const problem = keyProblem(newKey);
     if (problem !== null) throw unsent('usage', `--key: ${problem}`);
     if (commandType === null)
-      throw new CliFailure('usage', 'a decision only concerns its own key: decide again with `resolve`');
+      throw new CliFailure(
+        'usage',
+        'a decision is about its own key only: instead of --key, decide again with `resolve`',
+      );
     return { topic: source.topic, key: newKey, commandType };
   }
   const read = readKey(letter.key);
-  if (!read.ok) throw unsent('usage', `${read.problem}: give it one with --key`);
+  if (!read.ok) throw unsent('usage', `${read.problem}: give a key with --key`);
   return { topic: source.topic, key: read.key, commandType };
 }
 
@@ -72,41 +75,46 @@ function consequencesOf(
 ): string[] {
   const { reason } = summaryOf(inText(letter));
   if (target.commandType === null) {
-    return ['it is judged again: the revision that it names must still be the current one, else it is refused again'];
+    return [
+      'the processor judges the decision again, and refuses it unless the revision that it names is still the current one',
+    ];
   }
-  const notes: string[] = ['it counts as a new message: its age begins now'];
+  const notes: string[] = ['it counts as a new message, so COMMAND_MAX_AGE starts now'];
   const expiresAt = originalHeaders(letter)['expires-at']?.[0]?.toString();
   const expiresMs = expiresAt === undefined ? Infinity : instantMs(expiresAt);
   if (expiresMs === null)
-    notes.push(`its expires-at, '${expiresAt ?? ''}', cannot be read: it will be INVALID, which uses the key up`);
+    notes.push(
+      `its expires-at, '${expiresAt ?? ''}', cannot be read: the result will be INVALID, which uses the key up`,
+    );
   else if (expiresMs <= nowMs)
-    notes.push(`its expires-at, ${expiresAt ?? ''}, has passed: it will be EXPIRED if it can be read`);
+    notes.push(`its expires-at, ${expiresAt ?? ''}, has passed: the result will be EXPIRED if the message can be read`);
   if (reason !== null && ANSWERED_REASONS.includes(reason)) {
     notes.push(
-      `it was ${reason}: unless the cause is fixed (a schema registered, a release changed), it will be again`,
+      `it was ${reason}, and will be again unless the cause is fixed (by registering a schema or changing the release)`,
     );
   }
   if (isNewKey && entry === null) {
     notes.push(
-      'ask its publisher first: the payment may have been requested again since, or made earlier by a command that the ledger has forgotten',
+      'ask its publisher first: the payment may have been requested again since, or made by an earlier command that the ledger has forgotten',
     );
   }
-  if (entry === null) return [...notes, `the key ${target.key} is not known: the message is a command of its own`];
+  if (entry === null)
+    return [...notes, `the ledger does not have the key ${target.key}: the message will be a new command`];
   const state = stateOf(entry);
   if (isNewKey) {
-    throw unsent('refused', `the key ${target.key} is known already, its command is ${state}: give a key that is not`);
+    throw unsent('refused', `the key ${target.key} is already in use; its command is ${state}. Give a new key`);
   }
   const isAnswered = state === 'INVALID' && reason !== null && ANSWERED_REASONS.includes(reason);
   if (isAnswered || isUnread(entry)) {
     throw unsent(
       'refused',
-      `the key ${target.key} is known already with its ${state} result, so this message would be a CONFLICT: send it under a new key with --key`,
+      `the key ${target.key} already has the result ${state}, so this message would be a CONFLICT. Give a new key with --key`,
     );
   }
-  const retry = state === 'FAILED' ? `; to have it run again use \`resolve ${target.key} --decision RETRY\`` : '';
+  const retry = state === 'FAILED' ? `. To run it again, use \`resolve ${target.key} --decision RETRY\`` : '';
   return [
     ...notes,
-    `the key ${target.key} is known already, its command is ${state}: with the same content this message gets that result; with other content it will be a CONFLICT${retry}`,
+    `the key ${target.key} is already in use; its command is ${state}. With the same content, this message gets that command's result; with other content, it will be a CONFLICT${retry}`,
   ];
 }
 
@@ -208,8 +216,8 @@ export function readyOf(
   const notes = consequencesOf(letter, target, entry, isNewKey, Date.now());
   if (target.commandType === null) {
     // Its operator was told that it changed nothing, and the publisher may have acted on the result since.
-    const instead = `check with \`show ${target.key}\` and decide again with \`resolve\`, or redrive it by its place`;
-    if (isBulk) throw unsent('refused', `it is an operator's decision: ${instead}`);
+    const instead = `Check with \`show ${target.key}\` and decide again with \`resolve\`, or redrive this one alone`;
+    if (isBulk) throw unsent('refused', `it is an operator's decision. ${instead}`);
     return { kind: 'ready', letter, target, notes };
   }
   const doubts = [
@@ -218,10 +226,13 @@ export function readyOf(
   ].filter((one) => one !== null);
   if (isBulk) {
     const [doubt] = doubts;
-    if (doubt !== undefined) throw unsent('refused', `${doubt}, and redrive it by its place if it is not`);
+    if (doubt !== undefined) throw unsent('refused', `${doubt}. If it is not, redrive this one alone`);
     const other = taken.get(target.key);
     if (other !== undefined) {
-      throw unsent('refused', `dead letter ${other} has the same key ${target.key}: look at both`);
+      throw unsent(
+        'refused',
+        `the dead letter ${other} has the same key ${target.key}: compare the two, and redrive each alone`,
+      );
     }
     taken.set(target.key, letterName(letter));
   }
@@ -242,7 +253,7 @@ function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, knownFromM
     const fromMs = knownFromMs[laneOf(ownKey, knownFromMs.length)] ?? Infinity;
     return letter.timestampMs >= fromMs
       ? null
-      : `the ledger knows all keys only from ${isoOf(fromMs)} on, and the dead letter is older, so that the command of its own key ${ownKey} may be forgotten: ${look}`;
+      : `the dead letter is older than ${isoOf(fromMs)}, and the ledger may have forgotten keys from before then, such as its own key ${ownKey}: ${look}`;
   }
   if (own === null) return forgottenText('its own key', ownKey);
   const state = stateOf(own);

@@ -29,7 +29,7 @@ export function plannedLine(plan: PlannedRedrive): ReportLine {
   }
   const { notes, target } = plan;
   const { key, topic } = target;
-  const text = `${name}  would be published as ${key} to ${topic}: ${notes.join('; ')}`;
+  const text = `${name}  would be published to ${topic} with the key ${key}: ${notes.join('; ')}`;
   return { document: { status: 'would-be-published', topic, key, from, notes }, text, reason: 'ok', problem: null };
 }
 
@@ -87,8 +87,8 @@ export function tallyOf(lines: readonly ReportLine[]): string {
   const perhaps = count('noResult', others);
   return [
     `${published.length} published`,
-    ...(perhaps > 0 ? [`${perhaps} perhaps`] : []),
-    `${others.length - perhaps} not`,
+    ...(perhaps > 0 ? [`${perhaps} perhaps published`] : []),
+    `${others.length - perhaps} not published`,
     ...(count('notAccepted') > 0 ? [`${count('notAccepted')} did not end ACCEPTED`] : []),
     ...(count('noResult') > 0 ? [`${count('noResult')} without a result in time`] : []),
   ].join(', ');

@@ -43,12 +43,12 @@ export interface RunOptions extends PlanOptions {
 /** Letters marked before the first of them is published. A crash leaves at most this many marked and unsent. */
 const CLAIMED_AT_ONCE = 20;
 const INTERRUPTED =
-  'interrupted: marks no more letters, and publishes those that are marked; a second Ctrl-C may leave them unsent';
+  'interrupted: publishing the dead letters that are already marked, then stopping. A second Ctrl-C may leave some marked but unpublished';
 const INTERRUPTED_WAIT =
-  'interrupted: every message that could be published is published, and waits for its result; a second Ctrl-C ends this without a report';
+  'interrupted: the messages are published, and only their results are awaited. A second Ctrl-C ends this without a report';
 /** The processor's headers of a moved message. If sent again, they would give the message its old age. */
 const MOVED_HEADERS = 'moved-';
-const BY_ITS_PLACE = 'redrive it by its place with --again-may-pay-twice';
+const BY_ITS_PLACE = 'redrive it alone, with --again-may-pay-twice';
 
 /** @returns in the order of the plans; a failure after the first letter may be marked is reported per letter */
 export async function runRedrives(
@@ -126,15 +126,15 @@ export async function redriveEach(
       const earlier = claims[index];
       const unsent = async (...what: [status: UnsentStatus, problem: string]) => unsentLine(plan, ...what);
       if (unclaimed !== null) {
-        const problem = `its message was not published, and the dead letter may be marked (${unclaimed}): see \`dead-letters show ${letterName(plan.letter)}\`; if it is, ${BY_ITS_PLACE}`;
+        const problem = `its message was not published, but the dead letter may be marked as redriven (${unclaimed}). Check with \`dead-letters show ${letterName(plan.letter)}\`: if it is marked, ${BY_ITS_PLACE}`;
         lines.push(unsent('not-known', problem));
       } else if (earlier === undefined) {
-        const cause = isBroken ? 'an earlier one could not be published' : 'the run was interrupted';
+        const cause = isBroken ? 'an earlier message could not be published' : 'the run was interrupted';
         lines.push(unsent('not-tried', `not tried, because ${cause}; nothing was sent`));
       } else if (earlier !== null) {
         lines.push(unsent('refused', whoWasFirst(plan, earlier)));
       } else if (isBroken) {
-        const problem = `the dead letter is marked as redriven, but its message was not published, because an earlier one could not be: ${BY_ITS_PLACE}`;
+        const problem = `the dead letter is marked as redriven, but its message was not published, because an earlier message could not be published. To publish it, ${BY_ITS_PLACE}`;
         lines.push(unsent('not-known', problem));
       } else {
         const published = await publishOne(plan, fingerprints[first + index] ?? null, parts);
@@ -148,8 +148,8 @@ export async function redriveEach(
 
 function whoWasFirst({ letter }: ReadyRedrive, earlier: RedriveNote): string {
   if (notedLetter(earlier) === letterName(letter))
-    return `another operator was first: it was ${noteText(earlier)}; nothing was sent`;
-  return `${otherLetterText(earlier)}. Nothing was sent, though the dead letter is marked as redriven: if it is another payment, ${BY_ITS_PLACE}`;
+    return `another operator was first: the dead letter was ${noteText(earlier)}. Nothing was sent`;
+  return `${otherLetterText(earlier)}. Nothing was sent, but this dead letter is marked as redriven. If it is a different payment, ${BY_ITS_PLACE}`;
 }
 
 /** Null: its result is not awaited, it is not a command, or it cannot be read here. */
@@ -189,8 +189,8 @@ async function publishOne(
     at = await publisher.publish({ topic, key: Buffer.from(key), value: letter.value, headers: headersOf(named, key) });
   } catch (error) {
     const problem =
-      `the dead letter is marked as redriven, and it is not known whether its message was published (${reasonOf(error)}): ` +
-      `check with \`show ${target.key}\`; if it is not there, redrive it under the same key with --again-may-pay-twice`;
+      `the dead letter is marked as redriven, but it is not known whether its message was published (${reasonOf(error)}). ` +
+      `Check with \`show ${target.key}\`: if the message is not there, redrive it under the same key with --again-may-pay-twice`;
     const mayBeWritten = error instanceof PublishError && error.mayBeWritten;
     const line = unsentLine(plan, 'not-known', problem, mayBeWritten ? 'noResult' : 'failed');
     return { isBroken: true, line: Promise.resolve(line) };

@@ -9,8 +9,12 @@ const SETTINGS = { TOPIC_PREFIX: 'none', KAFKA_BROKERS: ['127.0.0.1:1'] } as unk
 afterEach(() => vi.restoreAllMocks());
 
 test.each([
-  ['NOT_CONFIRMED', 'noResult', 'not all dead letters are marked (cut off). Marked: 2/0, 2/1. Perhaps: 2/2. Not: 2/3'],
-  ['NOT_WRITTEN', 'failed', 'not all dead letters are marked (x). Marked: 2/0, 2/1. Not: 2/2, 2/3'],
+  [
+    'NOT_CONFIRMED',
+    'noResult',
+    'not all dead letters are marked (cut off). Marked: 2/0, 2/1. Perhaps marked: 2/2. Not marked: 2/3',
+  ],
+  ['NOT_WRITTEN', 'failed', 'not all dead letters are marked (x). Marked: 2/0, 2/1. Not marked: 2/2, 2/3'],
 ] as const)('a mark that is %s ends with the exit code of %s', async (problem, reason, message) => {
   const publish = vi.fn<RecordPublisher['publish']>();
   publish.mockResolvedValue({ partition: 2, offset: 9n });

@@ -39,7 +39,7 @@ function plan(
 describe('a letter whose own key may have been paid', () => {
   test.each([
     ['and forgotten since', null, 1, 'the ledger has forgotten the command of its own key order-1'],
-    ['longer ago than the ledger can tell', undefined, 8, 'the ledger knows all keys only from'],
+    ['longer ago than the ledger can tell', undefined, 8, 'the dead letter is older than'],
     ['or is being paid', entryAt('transfer-in'), 1, 'the command of its own key order-1 is not finished'],
   ])('%s is left out of many, and goes by its place under another key with a word of it', (_, own, days, words) => {
     for (const key of ['order-1', 'order-1-again']) expect(() => plan(own, { days, key })).toThrow(words);
@@ -58,7 +58,7 @@ describe('a letter whose own key may have been paid', () => {
     };
     const redriven = [{ ...note, because: null, timestamp: '2026-01-01T00:00:00.000Z', id: 'note-1' }];
     const words =
-      /another dead letter of the key order-1, 2\/9, was marked as redriven under order-1b by dana .* may be the same payment/;
+      /the dead letter 2\/9 of the same key order-1 was marked as redriven under order-1b by dana .* may be the same payment/;
     expect(() => plan(undefined, { redriven, key: 'order-1-again' })).toThrow(words);
     expect(plan(undefined, { redriven, key: 'order-1-again', isBulk: false }).at(-1)).toMatch(words);
   });
@@ -82,11 +82,15 @@ describe('a letter whose own command was set aside before it was read', () => {
 
   test('goes under a new key, also as one of many: nothing was sent of it', () => {
     for (const isBulk of [true, false])
-      expect(plan(unread, { key: 'order-1-again', isBulk }).at(-1)).toMatch(/^the key order-1-again is not known/);
+      expect(plan(unread, { key: 'order-1-again', isBulk }).at(-1)).toMatch(
+        /^the ledger does not have the key order-1-again/,
+      );
   });
 
   test('is refused under its own key, and nobody is advised to RETRY what was never read', () => {
-    expect(() => plan(unread, { isBulk: false })).toThrow(/FAILED result, so this message would be a CONFLICT.*--key/);
+    expect(() => plan(unread, { isBulk: false })).toThrow(
+      /the result FAILED, so this message would be a CONFLICT.*--key/,
+    );
   });
 
   test('where it was read, may be run again', () => {
@@ -96,8 +100,8 @@ describe('a letter whose own command was set aside before it was read', () => {
 });
 
 test('a letter whose own key was not known is a command of its own', () => {
-  expect(plan(undefined).at(-1)).toBe('the key order-1 is not known: the message is a command of its own');
+  expect(plan(undefined).at(-1)).toBe('the ledger does not have the key order-1: the message will be a new command');
   expect(plan(undefined, { days: 20, ownKey: 'no key', key: 'order-2' }).at(-1)).toMatch(
-    /^the key order-2 is not known/,
+    /^the ledger does not have the key order-2/,
   );
 });

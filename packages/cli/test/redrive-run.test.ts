@@ -45,7 +45,7 @@ test('marks that cannot be written take back nothing that was published before',
     'not-tried',
   ]);
   expect(outcomes[20]).toMatchObject({
-    problem: expect.stringMatching(/not published, and .* may be marked \(no broker\)/) as string,
+    problem: expect.stringMatching(/not published, but .* may be marked as redriven \(no broker\)/) as string,
   });
 });
 
@@ -65,8 +65,8 @@ test('a run that is interrupted publishes what is marked, and marks no more', as
 });
 
 test.each([
-  ['NOT_CONFIRMED', 'noResult', '0 published, 1 perhaps, 0 not'],
-  ['NOT_WRITTEN', 'failed', '0 published, 1 not'],
+  ['NOT_CONFIRMED', 'noResult', '0 published, 1 perhaps published, 0 not published'],
+  ['NOT_WRITTEN', 'failed', '0 published, 1 not published'],
 ] as const)('a publication that is %s ends with the exit code of %s: %s', async (problem, reason, tally) => {
   const publisher = { publish: async () => Promise.reject(new PublishError(problem, 'x', new Error('cut off'))) };
   const line = await (await redriveEach(all.slice(0, 1), parts({ publisher })))[0];
@@ -83,7 +83,7 @@ test('a letter is not published if another of its key was redriven meanwhile, an
   expect(line).toMatchObject({
     reason: 'refused',
     problem: expect.stringMatching(
-      /^another dead letter of the key key-0, 0\/90, was marked as redriven under key-0b by dana .*same payment.* Nothing was sent, though the dead letter is marked/,
+      /^the dead letter 0\/90 of the same key key-0 was marked as redriven under key-0b by dana .*same payment.* Nothing was sent, but this dead letter is marked/,
     ) as string,
   });
 });

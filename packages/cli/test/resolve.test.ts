@@ -228,10 +228,10 @@ describe('resolve', () => {
     expect(late.code).toBe(7);
     expect((await stack().service.effects()).operations['transfer-in'][key]).toEqual(operations['transfer-in'][key]);
     expect(run).toMatchObject({ code: 7, documents: [{ status: 'refused' }] });
-    expect(run.stdout).toMatch(/an operator's decision.*redrive it by its place/);
+    expect(run.stdout).toMatch(/an operator's decision.*redrive this one alone/);
     const awaited = await cli('dead-letters', 'redrive', `${partition}/${offset}`, '--await', '--yes');
     expect(awaited).toMatchObject({ code: 2, stdout: '' });
-    expect(awaited.stderr).toMatch(/leave --await out, and then look with `show buried-retry`; nothing was sent/);
+    expect(awaited.stderr).toMatch(/leave it out, and check with `show buried-retry`; nothing was sent/);
   });
 
   test('tells a refusal with its reason and exit code 7', async () => {

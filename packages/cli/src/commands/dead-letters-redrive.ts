@@ -40,14 +40,19 @@ interface RedriveFlags {
 export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
   deadLetters
     .command('redrive')
-    .description("publish dead letters' messages to their topics again: the same bytes, key and headers")
+    .description(
+      'publish the messages of dead letters again, to their own topics, with the same bytes, key and headers',
+    )
     .argument('[place]', `one: ${PLACE_HELP}`)
     .addOption(
-      new Option('--reason <reason>', 'instead of a place: all with this reason that were not redriven yet')
+      new Option(
+        '--reason <reason>',
+        'instead of a place: all dead letters with this reason that were not redriven yet',
+      )
         .choices(REASONS)
         .conflicts(['key', 'againMayPayTwice']),
     )
-    .option('--limit <number>', 'with --reason: at most this many', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
+    .option('--limit <number>', 'with --reason: publish at most this many', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)
     .addOption(new Option('--key <key>', 'publish it under this key, which must be new').conflicts('keySuffix'))
     .option('--key-suffix <text>', 'append this to the key of each; the resulting key must be new')
     .option('--header <name=value>', 'set a header, replacing any of the same name; repeatable', header, new Map())
@@ -61,18 +66,27 @@ export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
       'publish it even though it was redriven before: its payment may be made twice',
       false,
     )
-    .option('--yes', 'do not ask; required without a terminal', false)
+    .option('--yes', 'do not ask for confirmation; required without a terminal', false)
     .details(
       `
-It first shows what it will do. A key keeps the result of a message that was not read (INVALID, or FAILED if it was set
-aside), so such a message needs a new key (--key, --key-suffix).
-With --reason it leaves out operators' decisions, and letters that may be the same payment, and says why: the letter's own
-key has another result, may have had one that the ledger has forgotten, or belongs to another letter of the run. Only the
-publisher knows whether it has sent the payment again under another key: ask first.
-Without a terminal and without --yes it sends nothing and exits with 8. The dead letters stay, each with a note of who
-redrove it and under which key. A second redrive is refused with 7, unless --again-may-pay-twice is given.
-Exits with 0 when all were published (with --await: and ACCEPTED), 4 when one ended otherwise, 5 when no result came in
-time or one may have been published anyway, 7 when one was left out.
+It first shows what it will do, and asks for confirmation. Without a terminal it requires --yes.
+A message that could not be read has a result already: INVALID, or FAILED if it was set aside. Its key keeps that
+result. Publish such a message under a new key (--key, --key-suffix).
+Only the publisher knows whether it has requested the payment again under another key. Ask the publisher first.
+The dead letters stay, each with a note of who redrove it and under which key. To redrive one a second time,
+--again-may-pay-twice is required.
+
+With --reason nobody checks each dead letter. So it leaves these out, and prints why:
+- operators' decisions;
+- those whose payment may have been made: their own key has another result, or may have had one that was forgotten;
+- those with the key of another one that was redriven or acknowledged before, or is in this run.
+
+Exit codes:
+  0  all were published (with --await: and ACCEPTED)
+  4  with --await: one did not end ACCEPTED
+  5  no result came in time, or it is not known whether a message was published
+  7  one was refused or left out
+  8  not confirmed; nothing was sent
 Settings: KAFKA_BROKERS, TOPIC_PREFIX; with --await SCHEMA_REGISTRY_URL as well.
 
 Examples:
@@ -120,24 +134,21 @@ async function redriveOne(
   const last = known.at(-1);
   if (last !== undefined && !flags.againMayPayTwice) {
     const was = `the dead letter was ${noteText(last)}: ${whomToAsk(last)}`;
-    throw unsent('refused', `${was}. If published again, it may be paid twice: this requires --again-may-pay-twice`);
+    throw unsent('refused', `${was}. Publishing it again may pay twice, and requires --again-may-pay-twice`);
   }
   const [plan] = await planRedrives(settings, [deadLetter], options);
   if (plan === undefined) throw new Error('a letter has no plan');
   if (plan.kind === 'refused') throw plan.failure;
   if (flags.await && plan.target.commandType === null) {
-    const instead = `leave --await out, and then look with \`show ${plan.target.key}\``;
-    throw unsent(
-      'usage',
-      `what becomes of an operator's decision, a revision or a dead letter, is not awaited here: ${instead}`,
-    );
+    const instead = `leave it out, and check with \`show ${plan.target.key}\``;
+    throw unsent('usage', `--await does not wait for the outcome of an operator's decision: ${instead}`);
   }
   if (flags.dryRun) {
     show(output, plannedLine(plan));
     return;
   }
   const { letter, notes, target } = plan;
-  output.note(`to ${target.topic}, key ${target.key}, ${letter.value?.length ?? 0} bytes:`);
+  output.note(`to be published to ${target.topic}: key ${target.key}, ${letter.value?.length ?? 0} bytes`);
   for (const note of notes) output.note(`  ${note}`);
   await confirm('Publish this message again?', { yes: flags.yes, withoutTerminal: 'decline' });
   const [line] = await runRedrives(settings, [plan], options, output);
@@ -159,11 +170,11 @@ async function redriveMany(
   const { beyond, letters, redriven } = await readLettersOf(settings, reason, options.notes, flags.limit);
   if (redriven > 0)
     output.note(
-      `${redriven} with the reason ${reason} were marked as redriven before: left out; \`show\` of a new key shows whether its message came`,
+      `left out: ${redriven} with the reason ${reason} that were marked as redriven before. Check with \`show\` of the new key whether each was published`,
     );
-  if (beyond > 0) output.note(`${beyond} more are beyond --limit ${flags.limit}`);
+  if (beyond > 0) output.note(`left out: ${beyond} beyond --limit ${flags.limit}`);
   if (letters.length === 0) {
-    output.note(`no dead letter with the reason ${reason} is left to redrive`);
+    output.note(`no dead letter with the reason ${reason} remains to be redriven`);
     return;
   }
   const plans = await planRedrives(settings, letters, options);
@@ -184,7 +195,7 @@ async function redriveMany(
   const tally = tallyOf([...lines, ...refused]);
   output.note(tally);
   const worst = worstOf([...lines, ...refused]);
-  if (worst !== 'ok') throw new CliFailure(worst, `not all succeeded: ${tally}`);
+  if (worst !== 'ok') throw new CliFailure(worst, `some did not succeed: ${tally}`);
 }
 
 function show(output: Output, { document, text }: ReportLine): void {
