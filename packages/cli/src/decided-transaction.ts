@@ -56,11 +56,11 @@ export async function checkTransaction(api: Lists, transactionId: string, entry:
     isNamed || differing.length > 0
       ? { doubts: [], notes: [] }
       : await otherMatches(api, transaction, comparison, entry);
-  const another = `transaction ${transactionId} is a different payment from the one asked for: ${differing.join('; ')}`;
+  const another = `transaction ${transactionId} is not the payment that the command requested: ${differing.join('; ')}`;
   const nothing = `no field of transaction ${transactionId} can be compared with the command`;
   const doubts = [...(differing.length > 0 ? [another] : isAlike ? [] : [nothing]), ...others.doubts];
   const notes = [
-    `transaction ${transactionId} exists; it agrees with the command in: ${agreeing.join(', ') || 'nothing'}`,
+    `transaction ${transactionId} exists; these fields match the command: ${agreeing.join(', ') || 'none'}`,
     ...(open.length === 0 ? [] : [`not compared: ${open.join(', ')}`]),
     ...others.notes,
   ];
@@ -80,7 +80,7 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
     case 'found': {
       const { transaction } = outcome;
       const finding = OPERATIONS[operationOf(entry)].lookUp?.finding(transaction);
-      const seen = `transaction ${transactionId} is ${transaction.status ?? 'there, without a status'}`;
+      const seen = `transaction ${transactionId} is ${transaction.status ?? 'listed without a status'}`;
       if (finding === 'EXECUTED') return { doubt: `${seen}: the command took effect`, notes: [] };
       return { doubt: null, notes: [seen] };
     }
@@ -89,7 +89,7 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
 
 /** It may be older than the search: that the service does not list it proves nothing. */
 function unlistedTransaction(transactionId: string): CheckedTransaction {
-  const doubt = `the payment service does not list a transaction ${transactionId} from a week before the command's first call until an hour after its last`;
+  const doubt = `the payment service does not list a transaction ${transactionId} between a week before the command's first call and an hour after its last`;
   return { doubt, notes: [], isNamed: false, transaction: null };
 }
 
@@ -143,7 +143,7 @@ async function otherMatches(
     limit: PAGE_LIMIT,
   };
   const notKnown = (reason: string): Others => {
-    return { doubts: [`it is not known whether other transactions fit the command (${reason})`], notes: [] };
+    return { doubts: [`it is not known whether other transactions match the command (${reason})`], notes: [] };
   };
   const seen = new Set([id]);
   const fitting: Transaction[] = [];
@@ -152,7 +152,7 @@ async function otherMatches(
     const page = await api.listTransactions({ ...filter, ...(cursor === null ? {} : { cursor }) });
     if (page.kind === 'failed') return notKnown(page.reason);
     // An omitted or unreadable transaction may fit; without `hasMore` there may be another page.
-    if (page.warnings.length > 0) return notKnown(`of the service's list: ${page.warnings.join('; ')}`);
+    if (page.warnings.length > 0) return notKnown(`the service's list is incomplete: ${page.warnings.join('; ')}`);
     const others = page.data.filter((other) => !seen.has(other.id));
     for (const other of others) seen.add(other.id);
     fitting.push(...others.filter((other) => fits(compared(other, entry))));
@@ -160,7 +160,7 @@ async function otherMatches(
     cursor = page.nextCursor;
     if (cursor === null) return notKnown('the service gives no cursor for its next page');
   }
-  return notKnown(`more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through`);
+  return notKnown(`the service lists more than ${PAGES_MAX * PAGE_LIMIT} transactions`);
 }
 
 export function fits({ differing, isAlike }: Comparison): boolean {
@@ -170,12 +170,12 @@ export function fits({ differing, isAlike }: Comparison): boolean {
 function othersInWords(fitting: readonly Transaction[], count: number, isCustomers: boolean): Others {
   const whose = isCustomers ? ' of its customer' : '';
   const notes = [
-    `other transactions${whose} from the time of the command's calls: ${count}; ${fitting.length} of them fit`,
+    `other transactions${whose} from the time of the command's calls: ${count}; ${fitting.length} of them match`,
   ];
   if (fitting.length === 0) return { doubts: [], notes };
   const more = fitting.length - SHOWN_MAX;
   const shown = [...fitting.slice(0, SHOWN_MAX).map(shownTransaction), ...(more > 0 ? [`${more} more`] : [])];
-  return { doubts: [`other transactions fit the command: ${shown.join(', ')}`], notes };
+  return { doubts: [`other transactions match the command: ${shown.join(', ')}`], notes };
 }
 
 function shownTransaction({ createdAt, id, receivedAmount, status }: Transaction): string {

@@ -3,7 +3,7 @@ import { EXIT_CODE_CONFIG } from 'payment-processor-contract/config';
 
 export const EXIT_CODES = {
   ok: { code: 0, meaning: 'done; an awaited command was ACCEPTED, a decision carried out' },
-  failed: { code: 1, meaning: 'could not be done: Kafka, the registry or the service did not answer, or refused' },
+  failed: { code: 1, meaning: 'failed: Kafka, the registry or the service did not answer, or refused' },
   usage: { code: 2, meaning: 'the command line or the command it describes is wrong; nothing was sent' },
   notFound: { code: 3, meaning: 'the requested object does not exist' },
   notAccepted: {
@@ -13,7 +13,7 @@ export const EXIT_CODES = {
   noResult: {
     code: 5,
     meaning:
-      'the command, decision or hold was published, or may have been, and no result or confirmation came in time; one may still come',
+      'the command, decision or hold was published, or may have been, but no result or confirmation came in time',
   },
   problemsFound: { code: 6, meaning: 'a check found problems; each is listed' },
   refused: { code: 7, meaning: 'the decision or redrive was refused; the reason is on standard error' },

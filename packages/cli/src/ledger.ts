@@ -46,7 +46,10 @@ function decodedBy<Value>(decode: (value: Buffer) => Value, { offset, value }: T
     return value === null ? null : decode(value);
   } catch (error) {
     if (!(error instanceof LedgerFormatError)) throw error;
-    throw new CliFailure('failed', `${error.message} (offset ${offset}): use the tool of the processor's release`);
+    throw new CliFailure(
+      'failed',
+      `${error.message} (offset ${offset}): use the command line of the processor's release`,
+    );
   }
 }
 
@@ -164,7 +167,7 @@ export async function scanLedger<Wanted extends Entry>(
     const entry = value !== null && mayBe(key, value) ? entryIn(record) : null;
     if (entry === null || !isWanted(entry)) found.delete(key);
     else if (found.has(key) || found.size < KEPT_MAX) found.set(key, { lane, entry });
-    else cuts.add(`there are more than ${KEPT_MAX}: the rest is listed once these are done`);
+    else cuts.add(`all beyond ${KEPT_MAX}, which will be listed once these are handled`);
   };
   const unread = await within(readForMs, 'the ledger', readTopics(settings, { topics, onRecord }));
   return { found: [...found.values()], cuts: [...cuts, ...(unread.length > 0 ? unread : ownerless(lanes, owned))] };
@@ -175,7 +178,7 @@ export function ownerless(lanes: readonly { readonly partition: number }[], owne
   const without = lanes.map(({ partition }) => partition).filter((lane) => !owned.has(lane));
   if (without.length === 0) return [];
   const named = lanesInWords(without.sort((left, right) => left - right));
-  return [`the ledger of ${named}: no processor has opened it yet, or it was lost`];
+  return [`the ledger of ${named}, which no processor has opened yet, or which was lost`];
 }
 
 export type UnknownEntry = Entry & { readonly phase: Extract<Phase, { state: 'DONE' }> };
@@ -196,16 +199,16 @@ export async function readUnknownResults(
 
 /** Why the ledger has no entry of the key. */
 export function noEntryText({ TOPIC_PREFIX }: Pick<CliSettings, 'TOPIC_PREFIX'>, key: string): string {
-  return `the ledger has no entry of ${key} under TOPIC_PREFIX=${TOPIC_PREFIX}: it was not admitted yet (see \`lag\`), or was forgotten after LEDGER_RETENTION`;
+  return `the ledger has no entry of ${key} under TOPIC_PREFIX=${TOPIC_PREFIX}: the command is not admitted yet (see \`lag\`), or was forgotten after LEDGER_RETENTION`;
 }
 
 /** An entry's current action, or its outcome. */
 export function phaseText({ phase, waits }: Entry): string {
   switch (phase.state) {
     case 'INTENT':
-      return `attempt ${phase.attemptId} since ${isoOf(phase.atMs)}, deadline ${phase.timeoutMs} ms`;
+      return `attempt ${phase.attemptId} since ${isoOf(phase.atMs)}, timeout ${phase.timeoutMs} ms`;
     case 'PARKED':
-      return `until ${isoOf(phase.untilMs)}, wait ${waits}: ${phase.reason}`;
+      return `waits until ${isoOf(phase.untilMs)} (wait ${waits}): ${phase.reason}`;
     case 'DOUBTFUL':
       return `to be settled at ${isoOf(phase.settleAtMs)} or later: ${phase.reason}`;
     case 'QUOTED':

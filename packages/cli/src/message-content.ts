@@ -27,7 +27,7 @@ export async function decodedMessage(
   registry: RecordRegistry,
   { headers, topic, value }: Message,
 ): Promise<Content<unknown>> {
-  if (value === null) return { value, problem: 'it has no value' };
+  if (value === null) return { value, problem: 'the message has no value' };
   const decoded = await decodeValue({ registry }, topic, { headers }, value);
   return decoded.kind === 'record'
     ? { value: decoded.value, problem: null }

@@ -133,11 +133,12 @@ export async function writeOrder(
     const mayHave = ({ reason }: { reason: unknown }): boolean => reason instanceof PublishError && reason.mayBeWritten;
     const [perhaps, not] = [failed.filter(mayHave), failed.filter((one) => !mayHave(one))];
     const named = (where: string, of: typeof failed): string[] =>
-      of.length === 0 ? [] : [`${where} in ${lanesInWords(of.map(({ lane }) => lane))}`];
+      of.length === 0 ? [] : [`${where} ${lanesInWords(of.map(({ lane }) => lane))}`];
     throw new CliFailure(
       perhaps.length > 0 ? 'noResult' : 'failed',
-      `the order is not known to be in every lane: ${[...named('not', not), ...named('perhaps', perhaps)].join(', ')},` +
-        ` of ${lanes.length} lanes (${reasonOf(first.reason)}); lanes that have it carry it out. Repeat the command`,
+      `Kafka did not confirm the order in all ${lanes.length} lanes (${reasonOf(first.reason)}): ` +
+        `${[...named('not written to', not), ...named('perhaps written to', perhaps)].join('; ')}. ` +
+        'The lanes that have it carry it out. Repeat the command',
     );
   }
   return new Map(sent.flatMap((one) => (one.status === 'fulfilled' ? [[one.value.partition, one.value.offset]] : [])));
@@ -151,10 +152,10 @@ async function ownersInWords(
 ): Promise<string> {
   const named = (given: readonly number[]): string => lanesInWords(given.toSorted((left, right) => left - right));
   const group = await readGroup(kafka, groupId).catch(() => null);
-  if (group === null) return `${named(lanes)}, whose owners Kafka does not report`;
+  if (group === null) return `${named(lanes)} (Kafka does not report the owners)`;
   const { state, members } = group;
   if (state === 'PreparingRebalance' || state === 'CompletingRebalance')
-    return `${named(lanes)}, while the group reassigns its lanes`;
+    return `${named(lanes)} (the group is reassigning its lanes)`;
   const topics: readonly string[] = Object.values(topicNames(TOPIC_PREFIX).commands);
   const owned = members.flatMap(({ assignment, clientHost, clientId }) => {
     const own = new Set([...assignment].flatMap(([topic, given]) => (topics.includes(topic) ? given : [])));
@@ -164,6 +165,6 @@ async function ownersInWords(
       : [{ waited, text: `${named(waited)} of ${clientId} at ${clientHost.replace(/^\//, '')}` }];
   });
   const unowned = lanes.filter((lane) => !owned.some(({ waited }) => waited.includes(lane)));
-  const noOwner = `${named(unowned)}, which no member owns: a member that opens it reads the order before its first call`;
+  const noOwner = `${named(unowned)} (no member owns them; a member that takes one reads the order before its first call)`;
   return [...owned.map(({ text }) => text), ...(unowned.length > 0 ? [noOwner] : [])].join('; ');
 }

@@ -18,7 +18,7 @@ export function operatorName(flag: string | undefined): string {
     // A container may run under a user id without a name.
     throw new CliFailure(
       'usage',
-      'the operating system has no name for this user: set --operator or PAYMENTS_OPERATOR',
+      'the operating system has no name for this user: give --operator, or set PAYMENTS_OPERATOR',
     );
   }
 }
@@ -54,7 +54,7 @@ export async function confirm(question: string, { yes, withoutTerminal }: Confir
   if (yes) return;
   if (!canAsk()) {
     if (withoutTerminal === 'go-on') return;
-    throw new CliFailure('declined', 'nothing was sent: there is no terminal to ask for confirmation; use --yes');
+    throw new CliFailure('declined', 'nothing was sent: without a terminal to ask for confirmation, --yes is required');
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   // Ctrl-D and Ctrl-C end the question without an answer.

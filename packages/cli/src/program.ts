@@ -44,13 +44,13 @@ const ADDING = [
 export function createProgram(): CliCommand {
   const program = new CliCommand('payments')
     .description(
-      'Tools for the payment processor: topics, schemas, publishing commands, reading their outcomes, deciding on them.',
+      'Manage the topics and schemas of the payment processor, publish commands, follow their outcomes, and decide on them.',
     )
-    .addOption(new Option('--output <format>', 'how results are written').choices(['text', 'json']).default('text'))
-    .showHelpAfterError('(add --help for the options)')
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .showHelpAfterError('(--help lists the options)')
     // Throws instead of ending the process. Commands added later inherit it.
     .exitOverride().details(`
-Settings are environment variables: KAFKA_BROKERS and SCHEMA_REGISTRY_URL are required by most commands.
+Settings are environment variables. Most commands require KAFKA_BROKERS and SCHEMA_REGISTRY_URL.
 
 ${exitCodeTable()}`);
   for (const add of ADDING) add(program);

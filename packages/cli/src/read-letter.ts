@@ -54,7 +54,7 @@ export async function readLetter(settings: CliSettings, place: string): Promise<
   const name = notedLetter(note);
   throw new CliFailure(
     'notFound',
-    `there is no dead letter at ${place}, but a note on ${name}: it was ${noteText(note)}`,
+    `${place} is not a dead letter, but a note about the dead letter ${name}, which was ${noteText(note)}`,
   );
 }
 
@@ -105,16 +105,15 @@ export async function wholeLetter(settings: CliSettings, letter: RawRecord): Pro
   const refused = (why: string): CliFailure =>
     unsent(
       'refused',
-      `the dead letter has only the beginning of its message, whose original was at ${sourceText({ source })}: ${why}`,
+      `the dead letter has only the beginning of its message. The whole message, at ${sourceText({ source })}, cannot be used: ${why}`,
     );
   const { topic, partition, offset } = source;
   const isPlace = topic !== null && /^\d{1,4} \d{1,18}$/.test(`${partition} ${offset}`);
   const reading = isPlace ? recordAt(settings, topic, Number(partition), BigInt(offset ?? '')) : Promise.resolve(null);
   const original = await reading.catch((error: unknown) => {
-    throw refused(`it cannot be read there (${messageOf(error)})`);
+    throw refused(`reading it failed (${messageOf(error)})`);
   });
-  if (original === null)
-    throw refused('it is gone, or in a batch that cannot be read; its publisher must send it again');
+  if (original === null) throw refused('it was deleted, or its batch is unreadable; its publisher must send it again');
   const value = original.value ?? Buffer.alloc(0);
   const isSame =
     String(value.length) === headers['dlq-value-bytes'] &&

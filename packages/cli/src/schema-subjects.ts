@@ -65,22 +65,22 @@ export async function readSubjects(settings: RegistrySettings): Promise<SubjectS
 export function subjectProblem(state: SubjectState): string | null {
   const { subject, record } = state;
   if (state.incompatibilities.length > 0) {
-    return `subject ${subject} has versions that ${record} does not fit: ${state.incompatibilities.join('; ')}`;
+    return `our schema of ${record} is incompatible with versions of the subject ${subject}: ${state.incompatibilities.join('; ')}`;
   }
   if (state.schemaId === null) {
-    return `subject ${subject} does not have our schema of ${record}: run \`npm run cli -- schemas register\``;
+    return `the subject ${subject} does not have our schema of ${record}: run \`npm run cli -- schemas register\``;
   }
   if (state.foreignLatest !== null) {
     const { version, schemaId } = state.foreignLatest;
     return (
-      `subject ${subject} has version ${version} (schema id ${schemaId}) as its latest, which is not our ${record}: publishers that use the latest ` +
-      'version write by it, and a command with a value in a field that we do not know is INVALID. If it belongs to a ' +
-      `newer release, use that release's tool; else let its publishers write by ours. Once none writes by it and no topic has a message of it, ` +
-      `delete it from the registry: DELETE /subjects/${encodeURIComponent(subject)}/versions/${version}. Sooner, its messages would be INVALID`
+      `the latest version of the subject ${subject}, ${version} (schema id ${schemaId}), is not our ${record}. Publishers that use the latest ` +
+      'version write with it, and a command with a value in a field that we do not know is INVALID. If it belongs to a ' +
+      "newer release, use that release's command line. Otherwise let its publishers write with ours. Once none of its messages is left in " +
+      `a topic, delete it from the registry: DELETE /subjects/${encodeURIComponent(subject)}/versions/${version}`
     );
   }
   if (state.compatibility !== COMPATIBILITY) {
-    return `subject ${subject} has ${state.compatibility ?? "the registry's default"} as its compatibility, not ${COMPATIBILITY}: run \`npm run cli -- schemas register\``;
+    return `the subject ${subject} has ${state.compatibility ?? "the registry's default"} as its compatibility level, not ${COMPATIBILITY}: run \`npm run cli -- schemas register\``;
   }
   return null;
 }
@@ -117,8 +117,8 @@ async function register(settings: RegistrySettings, subject: string, record: str
   if (incompatibilities.length > 0) {
     throw new CliFailure(
       'problemsFound',
-      `subject ${subject} has versions with which our schema is not compatible (${COMPATIBILITY}): ${incompatibilities.join('; ')}. ` +
-        'Add a field with a default instead of changing one, or make topics under a new version',
+      `our schema is not compatible (${COMPATIBILITY}) with versions of the subject ${subject}: ${incompatibilities.join('; ')}. ` +
+        'Add a field with a default instead of changing one, or create topics with a new version',
     );
   }
   const step = `registering ${subject}`;
@@ -219,5 +219,5 @@ async function ask(
 function refuse({ SCHEMA_REGISTRY_URL: url }: RegistrySettings, step: string, status: number, said?: unknown): never {
   const message = typeof said === 'string' ? ` (${said})` : '';
   const hint = 'check that SCHEMA_REGISTRY_URL is the base of a Confluent-compatible interface';
-  throw new CliFailure('failed', `${step} at ${url} was answered with ${status}${message}: ${hint}`);
+  throw new CliFailure('failed', `${step} at ${url} failed: the answer was ${status}${message}; ${hint}`);
 }

@@ -37,9 +37,9 @@ export async function readTopics(
     untilEnd: true,
     groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onDeleted: (topic, partition, offsets) =>
-      deleted.push(`${topic}, partition ${partition}: its last ${offsets} offsets were deleted while it was read`),
+      deleted.push(`the last ${offsets} offsets of ${topic}, partition ${partition}: they were deleted meanwhile`),
     onLeftOut: (topic, partition, offsets) =>
-      onCut?.(`${topic}, partition ${partition}: ${offsets} offsets before the newest ${reading.newest} were not read`),
+      onCut?.(`${offsets} offsets of ${topic}, partition ${partition}, before the newest ${reading.newest}`),
   });
   await reader.ended.finally(() => reader.close());
   return [...held.map(heldText), ...deleted];
@@ -58,7 +58,9 @@ export async function deletedSince(settings: CliSettings, topic: string, sinceMs
   const gone = [...kept].filter(
     ([partition, { high, low }]) => low > 0n && (low === high || (firsts.get(partition) ?? low) <= low),
   );
-  return gone.map(([partition]) => `${topic}, partition ${partition}: records since ${isoOf(sinceMs)} may be deleted`);
+  return gone.map(
+    ([partition]) => `${topic}, partition ${partition}: records since ${isoOf(sinceMs)} may have been deleted`,
+  );
 }
 
 /**
@@ -76,7 +78,7 @@ export async function within(
 }
 
 export function lateText(what: string, forMs: number): string {
-  return `${what}: not read to their end within ${forMs} ms (--read-for); later records are not shown`;
+  return `the end of ${what}: ${forMs} ms were not enough (--read-for)`;
 }
 
 /** For lists: the list may be incomplete, and an empty one proves nothing. @throws CliFailure */

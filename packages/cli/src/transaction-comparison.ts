@@ -34,10 +34,12 @@ export function compared(transaction: Transaction, entry: Entry): Comparison {
     agreeing: agreeing.map(([what]) => what),
     isAlike: agreeing.some(([what]) => what !== STATUS),
     differing: [
-      ...differing.map(([what, asked, found]) => `its ${what} is ${String(found)}, and ${String(asked)} was asked for`),
+      ...differing.map(
+        ([what, asked, found]) => `its ${what} is ${String(found)}, but the command requested ${String(asked)}`,
+      ),
       ...tooEarly(transaction, entry),
     ],
-    open: open.map(([what, asked]) => `${what} (${asked === null ? 'the command' : 'the service'} does not say it)`),
+    open: open.map(([what, asked]) => `${what} (${asked === null ? 'the command' : 'the service'} does not give it)`),
   };
 }
 

@@ -102,7 +102,7 @@ export function ownersInWords(
   const doubts = [
     ...said('already belongs to another command', others),
     ...said('may belong to another command', rivalKeys, rivals.map(stateOf).join('; ')),
-    ...said('may be what another command was decided EXECUTED for, without naming it', unnamed),
+    ...said('may be the one for which another command was decided EXECUTED, without a transaction id', unnamed),
     ...(cuts.length === 0 ? [] : [unread]),
   ];
   return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes: [] };

@@ -107,7 +107,7 @@ describe('dead-letters redrive --reason', () => {
     expect(again.documents.filter(({ status }) => status === 'refused').map(({ problem }) => problem)).toContainEqual(
       expect.stringMatching(/the dead letter .* of the same key bulk-1 was .*redriven under bulk-1-again/),
     );
-    expect(again.stderr).toContain('3 with the reason UNREADABLE that were marked as redriven before');
+    expect(again.stderr).toContain('3 with the reason UNREADABLE that were redriven or acknowledged before');
     expect(again.documents.filter(({ status }) => status === 'published')).toEqual([]);
     for (const key of keys) expect(stack().journal.results(`${key}-again`)).toHaveLength(1);
   });
@@ -369,7 +369,9 @@ describe('dead-letters redrive of one', () => {
     const base = Number(written?.baseOffset);
     const gone = await letters('redrive', `0/${base + 1}`, '--key', 'by-reference-1', '--yes');
     expect(gone).toMatchObject({ code: 7, stdout: '' });
-    expect(gone.stderr).toMatch(/original was at .*transfer-in.*partition 0, offset 999999: it is gone/);
+    expect(gone.stderr).toMatch(
+      /The whole message, at .*transfer-in.*partition 0, offset 999999, cannot be used: it was deleted/,
+    );
     const other = await letters('redrive', `0/${base + 2}`, '--key', 'by-reference-2', '--yes');
     expect(other).toMatchObject({ code: 7, stdout: '' });
     expect(other.stderr).toMatch(/another length or SHA-256/);

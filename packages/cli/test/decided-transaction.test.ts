@@ -63,8 +63,8 @@ describe('the transaction of a transfer-in', () => {
     ];
     const { doubt, notes } = await saidOf(lost('transfer-in'), serviceOf([aTransaction(WHOLE), ...others]));
     expect(doubt).toBeNull();
-    expect(notes).toMatch(/agrees with the command in: source, destination, received amount$/m);
-    expect(notes).toMatch(/of its customer from the time of the command's calls: 1; 0 of them fit/);
+    expect(notes).toMatch(/these fields match the command: source, destination, received amount$/m);
+    expect(notes).toMatch(/of its customer from the time of the command's calls: 1; 0 of them match/);
   });
 
   test('beside one that the service’s list does not show whole is in doubt', async () => {
@@ -75,7 +75,7 @@ describe('the transaction of a transfer-in', () => {
       warnings,
     });
     const { doubt } = await saidOf(lost('transfer-in'), { ...service, listTransactions });
-    expect(doubt).toMatch(/^it is not known whether other transactions fit the command \(.*data\[1\] has no id/);
+    expect(doubt).toMatch(/^it is not known whether other transactions match the command \(.*data\[1\] has no id/);
   });
 
   test('of a call that was asked to retry later, perhaps by a proxy, is no other payment', async () => {
@@ -93,7 +93,7 @@ describe('the transaction of a transfer-in', () => {
     const service = serviceOf([...twins, aTransaction(WHOLE)]);
     const { doubt } = await saidOf(lost('transfer-in'), service);
     expect(doubt).toContain(
-      'other transactions fit the command: Transaction:6 (COMPLETED, 5 smallest units, 2026-01-31T12:00:01.000Z)',
+      'other transactions match the command: Transaction:6 (COMPLETED, 5 smallest units, 2026-01-31T12:00:01.000Z)',
     );
     expect(doubt).toContain('Transaction:8');
     expect(doubt).not.toContain('Transaction:5');
@@ -109,12 +109,12 @@ describe('the transaction of a transfer-in', () => {
     const bare = aTransaction({ id: 'Transaction:5', createdAt: CREATED });
     const { doubt, notes } = await saidOf(lost('transfer-in'), serviceOf([bare]));
     expect(doubt).toBe('no field of transaction Transaction:5 can be compared with the command');
-    expect(notes).toMatch(/not compared: source \(the service does not say it\), destination .*, received amount/);
+    expect(notes).toMatch(/not compared: source \(the service does not give it\), destination .*, received amount/);
     const instead = await saidOf(
       lost('transfer-in'),
       serviceOf([bare, aTransaction({ ...WHOLE, id: 'Transaction:6' })]),
     );
-    expect(instead.doubt).toMatch(/no field of.*; other transactions fit the command: Transaction:6/);
+    expect(instead.doubt).toMatch(/no field of.*; other transactions match the command: Transaction:6/);
   });
 
   test('that shows a part only: what could not be compared is said, and for whose want', async () => {
@@ -126,8 +126,8 @@ describe('the transaction of a transfer-in', () => {
     const fieldsJson = entryAt('transfer-in').fieldsJson?.replace('"amount":5,', '') ?? null;
     const { doubt, notes } = await saidOf(lost('transfer-in', { fieldsJson }), serviceOf([part]));
     expect(doubt).toBeNull();
-    expect(notes).toMatch(/agrees with the command in: destination$/m);
-    expect(notes).toMatch(/source \(the service does not say it\), received amount \(the command does not say it\)/);
+    expect(notes).toMatch(/these fields match the command: destination$/m);
+    expect(notes).toMatch(/source \(the service does not give it\), received amount \(the command does not give it\)/);
   });
 
   test('that is another payment is said to be one; others are not looked for', async () => {
@@ -138,7 +138,9 @@ describe('the transaction of a transfer-in', () => {
     });
     const service = serviceOf([other]);
     const { doubt } = await saidOf(lost('transfer-in'), service);
-    expect(doubt).toMatch(/a different payment.*source is E:2, and ExternalAccount:1 was.*created at 2026-01-31T11:00/);
+    expect(doubt).toMatch(
+      /not the payment that the command requested.*source is E:2, but the command requested ExternalAccount:1.*created at 2026-01-31T11:00/,
+    );
     expect(service.asked.every(({ customerId }) => customerId === undefined)).toBe(true);
   });
 
@@ -149,7 +151,7 @@ describe('the transaction of a transfer-in', () => {
       const service = serviceOf([aTransaction({ ...WHOLE, createdAt })]);
       expect((await saidOf(repeated, service)).doubt).toBeNull();
       const days = serviceOf([aTransaction({ ...WHOLE, createdAt: '2026-02-03T12:00:00.000Z' })]);
-      expect((await saidOf(repeated, days)).doubt).toMatch(/does not list .*until an hour after its last/);
+      expect((await saidOf(repeated, days)).doubt).toMatch(/does not list .*and an hour after its last/);
     },
   );
 
@@ -170,7 +172,7 @@ describe('the transaction of a transfer-in', () => {
       serviceSays: null,
     } as const;
     const cases: [ReturnType<typeof broken>, RegExp][] = [
-      [broken(() => ({ kind: 'failed', ...failed })), /fit the command \(HTTP 503\)/],
+      [broken(() => ({ kind: 'failed', ...failed })), /match the command \(HTTP 503\)/],
       [broken((page) => ({ ...page, hasMore: true, nextCursor: null }) as ListReading), /no cursor/],
       [broken((page, asked) => ({ ...page, hasMore: true, nextCursor: `${asked}` }) as ListReading), /more than 10000/],
     ];
@@ -186,7 +188,7 @@ describe('the transaction of another command', () => {
       const service = serviceOf([twin, aTransaction({ id: 'Transaction:1', status: 'REJECTED' })]);
       const { doubt, notes } = await saidOf(lost(type), service, 'Transaction:1');
       expect(doubt).toBeNull();
-      expect(notes).toMatch(/agrees with the command in: id, status$/m);
+      expect(notes).toMatch(/these fields match the command: id, status$/m);
       expect(notes).not.toContain('other transactions');
     }
   });
@@ -212,7 +214,7 @@ describe('the transaction of another command', () => {
       const service = serviceOf([aTransaction({ ...WHOLE, id: 'Transaction:1', source: null, status, failureReason })]);
       const changed = entry.commandType === 'create-quote' ? { ...entry, fieldsJson: null } : entry;
       const { doubt } = await saidOf(changed, service, 'Transaction:1');
-      expect(doubt).toContain(`its status is ${word}, and that of an executed quote was asked for`);
+      expect(doubt).toContain(`its status is ${word}, but the command requested that of an executed quote`);
     }
     const made = lost('create-quote', { quoted, fieldsJson: null });
     const transaction = aTransaction({ ...WHOLE, id: 'Transaction:1', status, failureReason });
@@ -242,7 +244,7 @@ describe('the transaction of another command', () => {
         },
       });
     const { notes } = await saidOf(entry, serviceOf([paid('$a@b.c')]));
-    expect(notes).toMatch(/in: source, destination\nnot compared: received amount \(the command/);
+    expect(notes).toMatch(/the command: source, destination\nnot compared: received amount \(the command/);
     expect((await saidOf(entry, serviceOf([paid('$d@e.f')]))).doubt).toMatch(/destination is \$d@e.f/);
   });
 });
@@ -275,7 +277,9 @@ describe('of a command that is decided NOT_EXECUTED', () => {
 
   test('a transaction that is not listed, for it may be older, or that cannot be looked at, is in doubt', async () => {
     const none = await lookForEffect(serviceOf([]), 'Transaction:1', ofQuote);
-    expect(none.doubt).toMatch(/does not list a transaction Transaction:1 from a week before the command's first call/);
+    expect(none.doubt).toMatch(
+      /does not list a transaction Transaction:1 between a week before the command's first call/,
+    );
     const failed: ListReading = {
       kind: 'failed',
       cause: 'unauthorized',
@@ -316,7 +320,7 @@ describe('whose a transaction is', () => {
 
   test('is in doubt where another command was decided EXECUTED and names none', () => {
     expect(doubtOf({ unnamed: ['theirs'] })).toBe(
-      'transaction Transaction:5 may be what another command was decided EXECUTED for, without naming it: theirs (`show theirs`)',
+      'transaction Transaction:5 may be the one for which another command was decided EXECUTED, without a transaction id: theirs (`show theirs`)',
     );
   });
 

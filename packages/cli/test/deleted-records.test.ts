@@ -41,7 +41,7 @@ test('a reading to the end ends though no record comes any more, and says how ma
     },
   });
   expect(read).toEqual([0n]);
-  expect(unread).toEqual([`${topic}, partition 1: its last 2 offsets were deleted while it was read`]);
+  expect(unread).toEqual([`the last 2 offsets of ${topic}, partition 1: they were deleted meanwhile`]);
 }, 30_000);
 
 test('what was written since the bounds were read is not taken for the record that was asked for', async () => {
@@ -84,7 +84,7 @@ test('that a transaction belongs to no other command is in doubt once results si
   const { high } = (await readBounds(kafkaOf(prefix), [results])).find(({ partition }) => partition === lane) ?? {};
   await deleteRecords(prefix, results, [{ partition: lane, offset: '1' }]);
   expect(await cutsSince(hourAgoMs)).toEqual([
-    expect.stringMatching(`${results}, partition ${lane}: records since .* may be deleted`),
+    expect.stringMatching(`${results}, partition ${lane}: records since .* may have been deleted`),
   ]);
   // An older record is kept, so no record of that time is deleted.
   expect(await cutsSince(betweenMs + 60_000)).toEqual([]);

@@ -49,10 +49,10 @@ test('what this member said itself is not said again', async () => {
 test('without the token, and of an answer that is none of ours, it says that the others were not asked', async () => {
   await processorThat({ '/health/ready': [200, { reasons: [] }], '/api/group': [200, 'hello'] });
   expect((await said())[1]).toMatch(
-    /^not-checked: because the answer of .*\/api\/group, for other members, is not understood/,
+    /^not-checked: because .*\/api\/group, which reports the other members, gave no valid answer/,
   );
   vi.stubEnv('HTTP_AUTH_TOKEN', 'wrong');
   expect((await said())[1]).toMatch(
-    /^not-checked: because .*\/api\/group, for other members, .*HTTP 401: set HTTP_AUTH_TOKEN/,
+    /^not-checked: because .*\/api\/group, which reports the other members, .*HTTP 401: set the HTTP_AUTH_TOKEN/,
   );
 });

@@ -90,7 +90,7 @@ describe('doctor', () => {
     );
     expect(messages(run, 'registry')).toContain('SCHEMA_REGISTRY_URL');
     expect(messages(run, 'payment-service')).toContain('version segment');
-    expect(messages(run, 'dead-letters')).toMatch(/1 open \(NO_KEY 1\), 1 of them from the last hour/);
+    expect(messages(run, 'dead-letters')).toMatch(/1 open \(NO_KEY 1\); 1 of them came in the last hour/);
     expect(messages(run, 'processor')).toContain('HTTP_PORT');
   });
 
@@ -105,7 +105,9 @@ describe('doctor', () => {
     const run = await doctor();
     expect(run.code).toBe(6);
     expect(statuses(run)).toMatchObject({ 'unknown-results': 'problem', 'dead-letters': 'problem' });
-    expect(messages(run, 'unknown-results')).toMatch(/^1 waits for an operator, the oldest for \d+ .*`unknown list`/);
+    expect(messages(run, 'unknown-results')).toMatch(
+      /^1 waits for an operator; the oldest has waited \d+ .*`unknown list`/,
+    );
     expect(messages(run, 'dead-letters')).toMatch(/^2 open \(.*UNREADABLE 1/);
 
     // As they are they become dead letters again, of keys of their own.
@@ -120,7 +122,7 @@ describe('doctor', () => {
     await stack().journal.resultsOf(key, 2);
     const after = await doctor();
     expect(statuses(after)).toMatchObject({ 'unknown-results': 'ok' });
-    expect(messages(after, 'dead-letters')).toMatch(/2 redriven, acknowledged, or answered to their operator/);
+    expect(messages(after, 'dead-letters')).toMatch(/2 handled: redriven, acknowledged, or refused decisions/);
 
     // What could not be read in time is not in order.
     const read = readConfig(stack().environment);
@@ -137,7 +139,7 @@ describe('doctor', () => {
     expect(messages(await doctor(off), 'lag')).not.toContain(topic);
     await stack().publishRaw('simulate-uma-receive', { key: 'unread', value: '{}' });
     expect(messages(await doctor(off), 'lag')).toMatch(
-      /1 messages of .* are not read, because SANDBOX_COMMANDS is off/,
+      /no processor reads 1 messages of .*, because SANDBOX_COMMANDS is off/,
     );
   });
 

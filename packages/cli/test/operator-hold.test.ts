@@ -8,9 +8,9 @@ const LOST = new PublishError('NOT_CONFIRMED', 'publish it again', new Error('ti
 const REFUSED = new PublishError('NOT_WRITTEN', 'refused', new Error('not authorized'));
 
 test.each([
-  [[null, REFUSED, REFUSED], 'failed', 'not in lanes 1, 2, of 3 lanes (not authorized)'],
-  [[null, LOST, null], 'noResult', 'perhaps in lane 1, of 3 lanes (timed out)'],
-  [[REFUSED, null, LOST], 'noResult', 'not in lane 0, perhaps in lane 2, of 3 lanes (not authorized)'],
+  [[null, REFUSED, REFUSED], 'failed', '(not authorized): not written to lanes 1, 2'],
+  [[null, LOST, null], 'noResult', '(timed out): perhaps written to lane 1'],
+  [[REFUSED, null, LOST], 'noResult', '(not authorized): not written to lane 0; perhaps written to lane 2'],
 ] as const)('%s ends with the exit code of %s', async (lanes, reason, where) => {
   const publisher = {
     partitionCount: () => lanes.length,
@@ -22,6 +22,6 @@ test.each([
   };
   await expect(writeOrder(publisher, 'holds', 'id', ORDER)).rejects.toMatchObject({
     reason,
-    message: `the order is not known to be in every lane: ${where}; lanes that have it carry it out. Repeat the command`,
+    message: `Kafka did not confirm the order in all 3 lanes ${where}. The lanes that have it carry it out. Repeat the command`,
   });
 });

@@ -92,7 +92,7 @@ describe('unknown list', () => {
   test('says why it cannot tell more: a limit of time, a registry that does not answer', async () => {
     const late = await list('--read-for', '1ms');
     expect(late.code).toBe(1);
-    expect(late.stderr).toMatch(/not read: the ledger: not read to their end within 1 ms/);
+    expect(late.stderr).toMatch(/not read: the end of the ledger: 1 ms were not enough/);
     const registry = await runCli(
       { ...stack().environment, SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' },
       ...['--output', 'json', 'unknown', 'list'],
@@ -110,8 +110,8 @@ describe('resolve', () => {
     const args = ['--decision', 'EXECUTED', '--reason', 'in the list', '--transaction-id', id];
     const run = await resolve('executed', ...args);
     expect(run).toMatchObject({ code: 0 });
-    expect(run.stderr).toContain(`${id} exists; it agrees with the command in: source, destination, received amount`);
-    expect(run.stderr).toMatch(/other transactions of its customer .*: \d+; 0 of them fit/);
+    expect(run.stderr).toContain(`${id} exists; these fields match the command: source, destination, received amount`);
+    expect(run.stderr).toMatch(/other transactions of its customer .*: \d+; 0 of them match/);
     expect(run.stderr).toMatch(/current: UNKNOWN {3}transfer-in {2}executed {2}revision 1/);
     expect(run.documents).toMatchObject([
       { kind: 'result', key: 'executed', value: { outcome: 'ACCEPTED', transaction: { id } } },
@@ -132,7 +132,7 @@ describe('resolve', () => {
     const another = await decide({}, await transactionOf('looked-at-other'));
     expect(another).toMatchObject({ code: 7, documents: [] });
     expect(another.stderr).toMatch(
-      /a different payment.*destination is InternalAccount:looked-at-other-x, and InternalAccount:looked-at-x/,
+      /not the payment that the command requested.*destination is InternalAccount:looked-at-other-x, but the command requested InternalAccount:looked-at-x/,
     );
     const id = await transactionOf('looked-at');
     for (const environment of [{ API_BASE_URL: '' }, { API_BASE_URL: 'http://127.0.0.1:1/2025-10-13' }]) {
@@ -180,7 +180,9 @@ describe('resolve', () => {
     expect(unnamed.stderr).toMatch(/no transaction is named, so nothing was compared.*give --transaction-id/);
     const again = await resolve('lost-before', ...args);
     expect(again).toMatchObject({ code: 7, documents: [] });
-    expect(again.stderr).toMatch(/may be what another command was decided EXECUTED for, without naming it: lost-after/);
+    expect(again.stderr).toMatch(
+      /may be the one for which another command was decided EXECUTED, without a transaction id: lost-after/,
+    );
   });
 
   test('carries out NOT_EXECUTED with exit code 0, and RETRY by how the command ends', async () => {
@@ -256,7 +258,7 @@ describe('resolve', () => {
     const [carriedOut, refused] = runs.sort((left, right) => (left.code ?? 0) - (right.code ?? 0));
     expect(carriedOut).toMatchObject({ code: 0, documents: [{ value: { outcome: carriedOut?.outcome } }] });
     expect(refused).toMatchObject({ code: 7, documents: [] });
-    expect(refused?.stderr).toMatch(/the decision was refused.*it changed nothing of twice/);
+    expect(refused?.stderr).toMatch(/the processor refused the decision, which changed nothing about twice/);
   });
 
   test('of a key that is not known, or not finished, publishes nothing', async () => {
@@ -268,7 +270,7 @@ describe('resolve', () => {
     await stack().publisher.publish('transfer-in', 'parked', transferInOf('parked'));
     await expect
       .poll(async () => (await resolve('parked', '--decision', 'RETRY', '--reason', 'x')).stderr, { timeout: 30_000 })
-      .toMatch(/parked is not finished.*PARKED/);
+      .toMatch(/parked has no result yet.*PARKED/);
     expect(stack().journal.deadLetters()).toHaveLength(before);
   });
 

@@ -68,7 +68,7 @@ describe('schemas', () => {
 
   // The registry itself would let them where the subject has the level NONE.
   test.each([
-    ['FULL_TRANSITIVE', /does not fit/],
+    ['FULL_TRANSITIVE', /incompatible with versions/],
     ['NONE', /does not have our schema/],
   ])('that do not fit an earlier version, %s, are not registered', async (level, problem) => {
     const prefix = freshPrefix('incompatible');
@@ -102,7 +102,7 @@ describe('schemas', () => {
     expect(check.code).toBe(6);
     const state = check.documents.find((document) => document['subject'] === subject);
     expect(state?.['problem']).toMatch(
-      new RegExp(`version 3 \\(schema id ${id}\\) as its latest, which is not our TransferIn.*DELETE /subjects/`),
+      new RegExp(`latest version of the subject .*, 3 \\(schema id ${id}\\), is not our TransferIn.*DELETE /subjects/`),
     );
     expect(check.documents.filter(({ problem }) => problem !== null)).toHaveLength(1);
   });

@@ -67,7 +67,7 @@ test('a decision that its result names was carried out, though the ledger has fo
     storyText({ ...told, results, decisions: [decision] }, false).find((line) => line.includes('EXECUTED on')) ?? '';
   const named = told.results.map((result) => ({ ...result, headers: { 'decision-id': 'd-1' } }));
   expect(became(named)).toContain('carried out');
-  expect(became(told.results)).toContain('not judged yet, or forgotten after LEDGER_RETENTION');
+  expect(became(told.results)).toContain('not yet carried out or refused, or forgotten after LEDGER_RETENTION');
 });
 
 test('a refused decision that was moved to its lane is shown as refused', () => {
@@ -150,7 +150,7 @@ describe('while its command runs', () => {
 
   test('nothing is concluded from the result that an operator had it run again after', () => {
     for (const outcome of ['EXPIRED', 'INVALID', 'FAILED', 'UNKNOWN'] as const) {
-      expect(paymentIn(told(outcome))).toBe('nothing known: its command is in progress and has no result yet');
+      expect(paymentIn(told(outcome))).toBe('nothing known yet: the command is in progress');
     }
   });
 
@@ -218,9 +218,9 @@ describe('a key that is used again after the ledger has forgotten it', () => {
   test.each(['fingerprint', 'another'])('a message that waits may pay again, whatever its content: %s', (content) => {
     const again = told([message(7n), message(9n, content)]);
     expect(storyText(again, false).join('\n')).toMatch(
-      /transfer-in +waits: the ledger has forgotten the key, so this will be a new command/,
+      /transfer-in +waits to be admitted: the ledger has forgotten the key, so this will be a new command/,
     );
-    expect(paymentIn(again)).toMatch(/^nothing known of the message that waits/);
+    expect(paymentIn(again)).toMatch(/^nothing known yet: a message waits/);
     expect(rolesIn(again)).toEqual(['command', 'new-command']);
   });
 
@@ -229,7 +229,7 @@ describe('a key that is used again after the ledger has forgotten it', () => {
     ['nothing', []],
   ])('so it is once compaction has left %s in the ledger', (_, entries) => {
     const again = told([message(9n)], { entries });
-    expect(paymentIn(again)).toMatch(/^nothing known of the message that waits/);
+    expect(paymentIn(again)).toMatch(/^nothing known yet: a message waits/);
     expect(storyDocument(again, false)).toMatchObject({ payment: { earlierOutcome: 'ACCEPTED' } });
     expect(rolesIn(again)).toEqual(['new-command']);
   });
@@ -273,9 +273,7 @@ describe('a key that is used again after the ledger has forgotten it', () => {
     const again = told([message(7n), message(9n)], { admittedTo: {}, entries, results });
     expect(storyDocument(again, false)).toMatchObject({ payment: { earlierOutcome: 'ACCEPTED' } });
     expect(rolesIn(again)).toEqual(['earlier', 'command']);
-    expect(storyText(again, false).join('\n')).toMatch(
-      /^earlier +another command under this key, forgotten since: ACCEPTED$/m,
-    );
+    expect(storyText(again, false).join('\n')).toMatch(/^earlier +ACCEPTED: an earlier command of this key/m);
   });
 });
 
@@ -295,8 +293,10 @@ test('of a ledger that was not read to its end it is not said that it lacks the 
 });
 
 test('that a payment is of no command is not said where its status changes cannot be read', () => {
-  expect(noCommandText(ID, unreadChanges([change('COMPLETED', 1n)]))).toBe(
-    `no command in the kept records names ${ID}: it was only seen by polling, or its command waits to be admitted, is in doubt (\`unfinished list\`), is UNKNOWN (\`unknown list\`), was decided EXECUTED without this id, or is forgotten`,
+  expect(noCommandText(ID, unreadChanges([change('COMPLETED', 1n)]))).toMatch(
+    new RegExp(
+      `^no command in the kept records names ${ID}\\. Either no command of this processor made it, or its command\n`,
+    ),
   );
   expect(noCommandText(ID, unreadChanges([unreadable(1n)]))).toBe(`no command in the records read names ${ID}`);
 });

@@ -58,7 +58,7 @@ describe('topics create', () => {
     const prefix = freshPrefix('dry-run');
     const run = await runCli(environmentOf(prefix), '--output', 'json', 'topics', 'create', '--dry-run');
     expect(run.code).toBe(0);
-    expect(run.stderr).toContain('the topic of simulate-uma-receive is read only if');
+    expect(run.stderr).toContain('processors read the topic of simulate-uma-receive only with');
     expect(run.documents.map(({ topic }) => topic).sort()).toEqual(allTopics(prefix).sort());
     expect(await existing(prefix)).toEqual([]);
   });

@@ -79,7 +79,7 @@ test('a lane without an owner was never opened, or its ledger is lost: that noth
   const lanes = [2, 0, 1].map((partition) => ({ partition }));
   expect(ownerless(lanes, new Set([0, 1, 2]))).toEqual([]);
   expect(ownerless(lanes, new Set([1]))).toEqual([
-    'the ledger of lanes 0, 2: no processor has opened it yet, or it was lost',
+    'the ledger of lanes 0, 2, which no processor has opened yet, or which was lost',
   ]);
 });
 
@@ -87,7 +87,7 @@ test('doctor does not say that every command is admitted of a topic that is hidd
   const lane = { topic: 'seen', lane: 0, endOffset: 5n, groupOffset: 5n, lag: 0n, oldestTimestampMs: null };
   const late = { ...lane, lag: 2n, oldestTimestampMs: 0 };
   const admitted = { status: 'ok', message: 'every command is admitted' };
-  const hidden = { status: 'not-checked', message: 'because hidden does not exist, or is hidden' };
+  const hidden = { status: 'not-checked', message: 'because hidden does not exist, or Kafka hides it' };
   expect(lagFindings({ lanes: [lane], missing: [] }, [], 0)).toMatchObject([admitted]);
   expect(lagFindings({ lanes: [lane], missing: ['hidden'] }, [], 0)).toMatchObject([hidden]);
   expect(lagFindings({ lanes: [late], missing: ['hidden'] }, [], 1_000)).toMatchObject([hidden]);

@@ -170,7 +170,7 @@ async function redriveMany(
   const { beyond, letters, redriven } = await readLettersOf(settings, reason, options.notes, flags.limit);
   if (redriven > 0)
     output.note(
-      `left out: ${redriven} with the reason ${reason} that were marked as redriven before. Check with \`show\` of the new key whether each was published`,
+      `left out: ${redriven} with the reason ${reason} that were redriven or acknowledged before. Whether a redriven one was published, \`show\` of its new key shows`,
     );
   if (beyond > 0) output.note(`left out: ${beyond} beyond --limit ${flags.limit}`);
   if (letters.length === 0) {

@@ -30,7 +30,7 @@ const REASONS: readonly DeadLetterReason[] = [
 export function addDeadLettersCommand(program: CliCommand): void {
   const deadLetters = program
     .command('dead-letters')
-    .description('look at messages that could not be processed, and publish them again');
+    .description('look at messages that could not be processed, publish them again, or mark them as handled');
   addList(deadLetters);
   addShow(deadLetters);
   addDeadLettersRedriveCommand(deadLetters);
@@ -40,7 +40,7 @@ export function addDeadLettersCommand(program: CliCommand): void {
 function addList(deadLetters: CliCommand): void {
   deadLetters
     .command('list')
-    .description('list the dead letters, oldest first by lane; their values are not printed')
+    .description('list the dead letters by lane, oldest first, without their values')
     .addOption(new Option('--reason <reason>', 'only those with this reason').choices(REASONS))
     .option('--open', 'only those that nobody redrove or acknowledged', false)
     .details(
@@ -98,22 +98,26 @@ Examples:
 function addAcknowledge(deadLetters: CliCommand): void {
   deadLetters
     .command('acknowledge')
-    .description('mark dead letters as handled: page, doctor and alert no longer count them; nothing is published')
+    .description('mark dead letters as handled, so that page, doctor and alert no longer count them; publishes nothing')
     .argument('<places...>', PLACE_HELP)
-    .addOption(new Option('--because <text>', 'how they were handled; kept with the letters').makeOptionMandatory())
+    .addOption(
+      new Option('--because <text>', 'how they were handled; kept with the dead letters').makeOptionMandatory(),
+    )
     .option('--operator <name>', 'who acknowledges; default: PAYMENTS_OPERATOR or the system user')
     .details(
       `
-A redriven letter is handled already. If the message itself was fine, fix the cause and redrive it instead.
-Settings: KAFKA_BROKERS, TOPIC_PREFIX. Exits with 3 when there is no dead letter at a place; nothing is marked then.
-When only some could be marked, it says which; exit code 5: one of them perhaps.
+A redriven dead letter is handled already. If the message itself was fine, fix the cause and redrive it instead.
+When only some could be marked, it says which.
+Exits with 3 when a place has no dead letter; then nothing is marked. Exits with 5 when one may have been marked.
+Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
 Examples:
   $ npm run cli -- dead-letters acknowledge 2/15 2/16 --because 'publisher sent them again as order-17b'`,
     )
     .runs(async (output, places: string[], flags: { because: string; operator?: string }) => {
       const operator = operatorName(flags.operator);
-      if (flags.because.trim() === '') throw new CliFailure('usage', '--because must say how the letters were handled');
+      if (flags.because.trim() === '')
+        throw new CliFailure('usage', '--because must say how the dead letters were handled');
       const settings = requireSettings(CLI_SETTING_NAMES);
       const { hidden, notes } = await readNotes(settings);
       requireNothingHidden(hidden);
@@ -129,7 +133,7 @@ Examples:
       for (const [index, { letter }] of open.entries()) {
         const name = letterName(letter);
         const first = earlier[index] ?? null;
-        if (first !== null) output.note(`${name} was ${noteText(first)}, before you`);
+        if (first !== null) output.note(`before you, ${name} was ${noteText(first)}`);
         else output.document({ acknowledged: name, operator, because: flags.because }, [`acknowledged ${name}`]);
       }
     });

@@ -13,19 +13,21 @@ const CHECK_WIDTH = 'payment-service'.length;
 export function addDoctorCommand(program: CliCommand): void {
   program
     .command('doctor')
-    .description(
-      'check settings, Kafka, topics, registry, schemas, payment service, group, lag, holds, UNKNOWN results, dead letters, processor',
+    .description('check settings, Kafka, registry and payment service, the processors, and what waits for a person')
+    .option('--rights', 'check only whether Kafka allows each right of a role')
+    .addOption(
+      new Option('--role <role>', 'with --rights: the role (docs/rights.md)').choices(ROLE_NAMES).default('processor'),
     )
-    .option('--rights', 'check only the Kafka rights of a role, each one')
-    .addOption(new Option('--role <role>', 'the role, see docs/rights.md').choices(ROLE_NAMES).default('processor'))
     .details(
       `
-Each check is ok, a problem with its remedy, or not checked with the reason. It changes nothing and sends no command;
-it reads one page of transactions from the payment service. It takes a few seconds, at most about a minute.
-An UNKNOWN result and an open dead letter are problems: they wait for a person.
-Run it with the processor's environment. With --rights use the credentials of the role: each right that Kafka does not
-allow them is a problem, with the command that grants it.
-Exits with 6 if there is a problem, else with 0.
+It checks settings, Kafka, topics, registry, schemas, payment service, consumer group, lag, holds, UNKNOWN results, dead
+letters, and the processor's endpoint. Each check reports ok, a problem with its remedy, or why it was not run.
+Holds, UNKNOWN results and open dead letters are problems, because a person must decide on them.
+It changes nothing and sends no command. It reads one page of transactions from the payment service. It takes a few
+seconds, at most about a minute.
+Run it with the processor's environment. With --rights, use the credentials of the role. Each right that Kafka does not
+allow is a problem, with the command that grants it.
+Exits with 6 if there is a problem, otherwise with 0.
 
 Examples:
   $ npm run cli -- doctor

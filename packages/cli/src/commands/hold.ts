@@ -24,27 +24,29 @@ interface OrderFlags {
 }
 
 export function addHoldCommands(program: CliCommand): void {
-  orderCommand(program, 'hold', 'stop payments: no processor begins a call of these types')
+  orderCommand(program, 'hold', 'stop payments: no processor begins a call for commands of these types')
     .requiredOption('--reason <text>', 'why; kept with the hold')
-    .option('--until <instant>', 'when the hold ends by itself, ISO 8601 with a zone', instant).details(`
-Without a type all are held. Once it exits with 0, each lane's owner has confirmed the hold: no member of the group begins a call
-of these types until they are released or --until has passed. Commands wait in Kafka and still expire at their own age. Calls
-under way end, and their results are committed; look-ups continue. A hold of execute-quote also holds quotes that lead to an
-execution. A later hold of a type replaces an earlier one: the command prints which. It needs no schema registry.
-Exits with 5 when a lane has not confirmed in time: the hold is then written, and in force in the lanes that confirmed.
-Exits with 5 as well when Kafka has not confirmed the write to a lane: the hold may be written there.
+    .option('--until <instant>', 'when the hold ends by itself, in ISO 8601 with a time zone', instant).details(`
+Without a type it holds all types. Exit code 0 means that each lane's owner has confirmed the hold. From then on, no member
+of the group begins a call for these types until they are released or --until has passed.
+Held commands wait in Kafka, and still expire at their own time limit. Calls under way end, and their results are committed.
+Look-ups continue. A hold of execute-quote also holds quotes that lead to an execution.
+A later hold of a type replaces an earlier one; the command prints which. It needs no schema registry.
+Exits with 5 in two cases:
+- A lane has not confirmed in time. The hold is written to every lane, and in force in the lanes that confirmed.
+- Kafka has not confirmed the write to a lane. The hold may be written there.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
   $ npm run cli -- hold --reason "the service pays twice, incident 31"
   $ npm run cli -- hold execute-quote create-quote --reason "wrong rates" --until 2026-01-31T12:00:00Z`);
-  orderCommand(program, 'release', 'let held commands be called again').option(
+  orderCommand(program, 'release', 'end holds: calls for these types may begin again').option(
     '--reason <text>',
-    'why; kept with the order',
+    'why; kept with the release',
     'released',
   ).details(`
-Without a type all are released; the command prints whose holds it ends. Exits with 5 when a lane has not confirmed in
-time, or Kafka has not confirmed the write to it: it may still hold its commands.
+Without a type it releases all types. It prints whose holds it ends. Exits with 5 when a lane has not confirmed in time,
+or Kafka has not confirmed the write to a lane. That lane may still hold its commands.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
@@ -57,7 +59,7 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
     .command(name)
     .description(description)
     .addArgument(new Argument('[types...]', 'command types; all if none is given').choices(COMMAND_TYPES))
-    .option('--operator <name>', 'who orders it; default: PAYMENTS_OPERATOR or the system user')
+    .option('--operator <name>', 'who gives the order; default: PAYMENTS_OPERATOR or the system user')
     .addOption(waitOption('--wait-for <duration>', 'longest wait for every lane to confirm'))
     .runs(async (output, types: string[], flags: OrderFlags) => {
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
@@ -65,7 +67,8 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       const replaced = await replacedHolds(output, settings, order);
       const { confirmedMs, id, lanes, pending, unconfirmed } = await submitOrder(settings, order, {
         forMs: flags.waitFor,
-        onWaiting: (unconfirmedNow) => output.note(`written to every lane; waiting for ${unconfirmedNow}`),
+        onWaiting: (unconfirmedNow) =>
+          output.note(`written to every lane; waiting for confirmation: ${unconfirmedNow}`),
       });
       const isConfirmed = pending.length === 0;
       output.document(
@@ -73,10 +76,10 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
         isConfirmed ? doneText(order, lanes, Math.max(Date.now(), confirmedMs ?? 0)) : [],
       );
       if (isConfirmed) return;
-      const calls = name === 'hold' ? 'calls of it may still begin there' : 'it may still be held there';
+      const calls = name === 'hold' ? 'calls may still begin there' : 'commands may still be held there';
       throw new CliFailure(
         'noResult',
-        `the ${name} was written to every lane, but not confirmed within ${flags.waitFor} ms by ${unconfirmed}. Until then ${calls}. Repeat the command to continue waiting`,
+        `the ${name} was written to every lane, but not confirmed within ${flags.waitFor} ms by ${unconfirmed}. Until these lanes confirm, ${calls}. Repeat the command to keep waiting`,
       );
     });
 }
@@ -96,7 +99,7 @@ async function replacedHolds(output: Output, settings: CliSettings, order: HoldO
     },
   );
   await settledWithin(reading, READ_ORDERS_MS_MAX);
-  if (unread.length > 0) output.note(`holds that this ${name} ends may be missing here: ${unread.join('; ')}`);
+  if (unread.length > 0) output.note(`this ${name} may end more holds than are listed here: ${unread.join('; ')}`);
   for (const hold of replaced) output.note(`${holdText(hold)}; this ${name} ends it`);
   return replaced;
 }
@@ -114,12 +117,12 @@ function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: 
       one === undefined || more.length > 0
         ? ''
         : `. A quote with immediatelyExecute also waits while ${one === 'create-quote' ? 'execute-quote' : 'create-quote'} is held`;
-    return `released: calls of ${types} may begin again; ${confirmed}${steps}`;
+    return `released: calls for ${types} may begin again; ${confirmed}${steps}`;
   }
   if (!isInForce({ until }, nowMs))
-    return `held until ${until}, which has passed: calls of ${types} may begin again; ${confirmed}`;
+    return `held until ${until}, which has passed: calls for ${types} may begin again; ${confirmed}`;
   const ends = until === null ? 'until `release`' : `until ${until}, or \`release\``;
-  return `held: no call of ${types} begins any more, ${ends}; ${confirmed}. Calls that were under way end by themselves`;
+  return `held ${ends}: no call for ${types} begins; ${confirmed}. Calls that had already begun still end`;
 }
 
 function orderOf(action: HoldOrder['action'], types: readonly string[], flags: OrderFlags): HoldOrder {

@@ -7,11 +7,11 @@ import { requireAllRead } from '../topic-reading.ts';
 export function addHoldsCommand(program: CliCommand): void {
   program
     .command('holds')
-    .description("list operators' holds and releases, oldest first: who, why, from when, until when")
+    .description("list operators' holds and releases, oldest first: who gave them, why, and for what time")
     .details(
       `
-It reads the topic of the orders, which keeps all of them. \`hold\`, \`release\` and the page of any processor show whether each
-lane has confirmed an order.
+It reads the topic that keeps every hold and release. Whether each lane has confirmed one, \`hold\`, \`release\` and the page
+of any processor show.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
 Examples:
@@ -23,7 +23,7 @@ Examples:
       const { hidden, orders } = await readOrders(settings, Date.now());
       for (const order of orders) output.document(order, orderText(order));
       requireAllRead(hidden);
-      if (orders.length === 0) output.note(`nothing was ever held under TOPIC_PREFIX=${settings.TOPIC_PREFIX}`);
+      if (orders.length === 0) output.note(`no hold or release exists under TOPIC_PREFIX=${settings.TOPIC_PREFIX}`);
     });
 }
 

@@ -11,12 +11,12 @@ import { heldText, readHeldBack, readLag, sumOf, type LaneLag } from '../lag.ts'
 export function addLagCommand(program: CliCommand): void {
   program
     .command('lag')
-    .description('print how many commands the group has not admitted yet, by topic and lane; commits nothing')
+    .description('print how many commands the processors have not admitted yet, by topic and lane')
     .details(
       `
-Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX. Commands that are admitted and unfinished are not lag:
-the processor's own page and metrics count them by state. The last column is the age of the oldest waiting command.
-Lag counts up to the last committed record: messages behind a publisher's open transaction do not count, and are listed separately.
+Admitted commands without a result are not lag: the processor's page and metrics count them by state. The last column is
+the age of the oldest waiting command. Messages behind a publisher's open transaction are not counted, but listed separately.
+It changes nothing. Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
   $ npm run cli -- lag

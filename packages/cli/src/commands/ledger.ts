@@ -16,8 +16,8 @@ export function addLedgerCommand(program: CliCommand): void {
     .argument('<key>', "the command's key")
     .details(
       `
-Settings: KAFKA_BROKERS, TOPIC_PREFIX. The topic is compacted: earlier states may be gone.
-It reads the whole lane, which takes a while if many keys are remembered. Exits with 3 when the key is not known.
+The topic is compacted, so earlier states may be gone. It reads the whole lane, which takes a while if the ledger has many
+keys. Exits with 3 when the key is not known. Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
 Examples:
   $ npm run cli -- ledger show order-17

@@ -18,11 +18,11 @@ import { outageNotes } from '../event-output.ts';
 export function addMirrorCommand(program: CliCommand): void {
   program
     .command('mirror')
-    .description('copy results and status events as JSON into topics of their own, until it is stopped')
-    .option('--group <id>', 'consumer group, which keeps the position; default: <TOPIC_PREFIX>-json-mirror')
+    .description('copy results and status events as JSON into separate topics, until stopped')
+    .option('--group <id>', 'consumer group that keeps the position; default: <TOPIC_PREFIX>-json-mirror')
     .details(
       `
-The topics end in .json.v1 instead of .v1: make them with \`topics create --json-copies\`. Several may run in one group.
+The topics end in .json.v1 instead of .v1. Create them with \`topics create --json-copies\`. Several mirrors may run in one group.
 
 Examples:
   $ npm run cli -- topics create --json-copies

@@ -42,25 +42,25 @@ const SOURCE = 'payment-cli';
 export function addPublishCommand(program: CliCommand): void {
   program
     .command('publish')
-    .description('publish one payment command; its fields are checked before anything is sent')
+    .description('check the fields of one payment command, and publish it')
     .addArgument(new Argument('<type>', 'type of the command').choices(COMMAND_TYPES))
     .requiredOption(
       '--key <key>',
-      'names the command: 1 to 200 characters of 0x21 to 0x7E; a repeat with the same key is safe',
+      "the command's key: 1 to 200 characters from 0x21 to 0x7E; publishing it again with the same key is safe",
     )
     .addOption(new Option('--value <json>', 'the fields, as a JSON object').conflicts('valueFile'))
     .option('--value-file <file>', 'file with the fields; - reads standard input')
-    .addOption(new Option('--format <format>', 'how the value is written').choices(['avro', 'json']).default('avro'))
-    .option('--expires-at <instant>', 'ISO 8601; no call may start after it', instant)
-    .option('--correlation-id <text>', 'carried to the results and events')
-    .option('--traceparent <text>', 'W3C trace context, carried to the results and events')
+    .addOption(new Option('--format <format>', 'encoding of the value').choices(['avro', 'json']).default('avro'))
+    .option('--expires-at <instant>', 'no call may start after this time, in ISO 8601', instant)
+    .option('--correlation-id <text>', 'copied to the results and events')
+    .option('--traceparent <text>', 'W3C trace context, copied to the results and events')
     .option('--source <uri>', 'ce_source: who publishes', SOURCE)
     .option('--await', 'wait for the result and print it', false)
     .addOption(waitOption('--await-for <duration>', 'longest wait for the result'))
     .details(
       `
-With --await: 0 when the command was ACCEPTED, 4 when it ended otherwise, 5 when no result came in time.
-The topic of simulate-uma-receive is read only by a processor with SANDBOX_COMMANDS=true.
+With --await it exits with 0 when the command was ACCEPTED, 4 when it was not, 5 when no result came in time.
+Only processors with SANDBOX_COMMANDS=true read simulate-uma-receive commands.
 
 Examples:
   $ npm run cli -- publish transfer-in --key order-17 --await \\

@@ -41,14 +41,15 @@ interface ResolveFlags {
 export function addResolveCommand(program: CliCommand): void {
   program
     .command('resolve')
-    .description("decide on a command's result, after looking the payment up at the service; makes the next revision")
+    .description("publish a decision on a command's result, after you looked the payment up at the service")
     .argument('<key>', "the command's key")
-    .addOption(
-      new Option('--decision <decision>', "the operator's finding or request").choices(DECISIONS).makeOptionMandatory(),
-    )
+    .addOption(new Option('--decision <decision>', "the operator's decision").choices(DECISIONS).makeOptionMandatory())
     .requiredOption('--reason <text>', 'why; kept with the decision')
     .option('--operator <name>', 'who decides; default: PAYMENTS_OPERATOR or the system user')
-    .option('--transaction-id <id>', 'with EXECUTED: the transaction that was found; checked in the service first')
+    .option(
+      '--transaction-id <id>',
+      'with EXECUTED: the transaction that you found; it is first checked in the service',
+    )
     .option(
       '--unverified',
       "decide even if the service's transaction contradicts the decision, or could not be checked",
@@ -56,34 +57,44 @@ export function addResolveCommand(program: CliCommand): void {
     )
     .option(
       '--expected-revision <number>',
-      'the revision that the decision is about; default: the current one',
+      'the revision of the result that the decision is about; default: the current one',
       wholeNumber(1, REVISION_MAX),
     )
     .addOption(waitOption('--wait-for <duration>', 'longest wait for the result'))
-    .option('--yes', 'do not ask at a terminal', false)
+    .option('--yes', 'do not ask for confirmation', false)
     .details(
       `
-  EXECUTED      the service executed it; UNKNOWN becomes ACCEPTED
-  NOT_EXECUTED  the service did not execute it; UNKNOWN becomes EXPIRED
-  RETRY         run it again; after UNKNOWN, INVALID, EXPIRED and FAILED. On UNKNOWN it proves nothing: the processor
-                settles the doubt first; if it cannot, the result is UNKNOWN again, without a call. On the others ask the
-                publisher first: if it has sent the payment under a new key, this pays it again
+Decisions:
+  EXECUTED      The service executed the command. UNKNOWN becomes ACCEPTED.
+  NOT_EXECUTED  The service did not execute the command. UNKNOWN becomes EXPIRED.
+  RETRY         Run the command again, after UNKNOWN, INVALID, EXPIRED or FAILED.
+                On UNKNOWN it proves nothing. The processor first settles whether the earlier call took effect. If it
+                cannot, the result is UNKNOWN again, without a call.
+                On the others, ask the publisher first. If it has sent the payment under a new key, RETRY pays it again.
 
-For EXECUTED and NOT_EXECUTED it first looks the command's transaction up at the service, if API_BASE_URL, API_TOKEN_ID and
-API_CLIENT_SECRET are set. It does not publish NOT_EXECUTED if that transaction shows an execution, or is not listed.
-With --transaction-id it looks up that transaction instead, which requires those settings. It prints which fields it compared
-with the command, and which it could not. It refuses to publish the decision (exit code 7), unless --unverified is given, if
-- the transaction does not exist, or could not be looked up;
+It first shows the current result. The decision makes the next revision of it. The processor refuses a decision on a
+revision that is no longer the current one.
+
+Before EXECUTED or NOT_EXECUTED it looks up the command's transaction at the service, if API_BASE_URL, API_TOKEN_ID and
+API_CLIENT_SECRET are set. With --transaction-id it looks up that transaction instead, and these settings are required.
+It prints which fields it compared with the command, and which it could not compare.
+Unless --unverified is given, it refuses NOT_EXECUTED (exit code 7) if the service does not list that transaction, or if
+the transaction shows an execution. It refuses EXECUTED if
+- the service does not list the transaction, or could not be asked;
 - its accounts, amount, quote or time differ from the command's, or nothing can be compared;
-- its status is not that of an executed quote, although one was to be executed;
-- other transactions from the time of the command's calls fit as well;
-- it belongs to another command, or may do so.
-It shows the current result first. The processor refuses a decision on a revision that is no longer the current one.
-At a terminal it asks for confirmation, unless --yes is given; without a terminal it does not ask. If it does not ask and an
-operator has decided on the key before, --expected-revision must name the current revision.
-Exits with 0 when the decision was carried out (a RETRY: and the command was ACCEPTED), 3 when the key is not known,
-4 when the retried command ended otherwise, 5 when no reply came in time, 7 when the decision was refused.
-Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX, and the API_ ones above.
+- the command executes a quote, but the transaction does not have the status of an executed quote;
+- other transactions from the time of the command's calls match as well;
+- it belongs, or may belong, to another command.
+
+At a terminal it asks for confirmation, unless --yes is given. If it does not ask and an operator has decided on the key
+before, --expected-revision must name the current revision.
+Exit codes:
+  0  the decision was carried out (a RETRY: and the command was ACCEPTED)
+  3  the key is not known
+  4  the retried command was not ACCEPTED
+  5  no reply came in time
+  7  the decision was refused
+Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX, and the API_ settings above.
 
 Examples:
   $ npm run cli -- resolve order-17 --decision EXECUTED --transaction-id Transaction:5 --reason "found in the service's list"
@@ -100,7 +111,7 @@ Examples:
       if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
       if (flags.decision === 'RETRY' && ['INVALID', 'EXPIRED', 'FAILED'].includes(current.outcome)) {
         output.note(
-          `ask the publisher first: ${current.outcome} tells it to take a new key, and if it has, the RETRY pays a second time`,
+          `ask the publisher first: after ${current.outcome} it may have sent the payment under a new key, and then the RETRY pays a second time`,
         );
       }
       const decision: OperatorDecision = {
@@ -140,7 +151,7 @@ function requireRevision({ audit, revision }: Entry, { expectedRevision, yes }: 
   if (revision === 1 || expectedRevision !== undefined || (!yes && canAsk())) return;
   throw unsent(
     'refused',
-    `an operator decided on it before (${audit.at(-1) ?? 'it is not known how'}): if you mean the current result, give --expected-revision ${revision}`,
+    `an operator has decided on this key before (${audit.at(-1) ?? 'the decision is not known'}). To decide on the current result, give --expected-revision ${revision}`,
   );
 }
 
@@ -153,7 +164,7 @@ async function currentResult(settings: ClientSettings, key: string): Promise<{ e
   if (entry.phase.state !== 'DONE') {
     throw unsent(
       'refused',
-      `${key} is not finished and cannot be decided on: ${entry.phase.state}, ${phaseText(entry)}`,
+      `${key} has no result yet, so it cannot be decided on: ${entry.phase.state}, ${phaseText(entry)}`,
     );
   }
   const { results } = topicNames(settings.TOPIC_PREFIX);
@@ -177,7 +188,7 @@ async function verify(
   if (decision === 'RETRY') return [];
   if (transactionId === null) {
     const note =
-      'no transaction is named, so nothing was compared, and no transaction will be known as paid by this command: if you found it, give --transaction-id';
+      'no transaction is named, so nothing was compared, and the result will not name the transaction that this command paid. If you found it, give --transaction-id';
     return decision === 'EXECUTED' ? [{ doubt: null, notes: [note] }] : [];
   }
   const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
@@ -198,7 +209,7 @@ async function verify(
 function warnOfLateEffect(output: Output, { lastEndedMs }: Entry): void {
   if (lastEndedMs === null) return;
   output.note(
-    `the last call ended by ${isoOf(lastEndedMs)}, and may take effect up to SETTLING_TIME_MS later: a check before then proves nothing`,
+    `the last call ended by ${isoOf(lastEndedMs)}. It may take effect up to SETTLING_TIME_MS later, so a check before then proves nothing`,
   );
 }
 
@@ -208,14 +219,14 @@ function judge(output: Output, said: readonly CheckResult[], unverified: boolean
   const doubts = said.flatMap(({ doubt }) => doubt ?? []);
   if (doubts.length === 0) return;
   const doubt = doubts.join('; ');
-  if (!unverified) throw unsent('refused', `${doubt}. To decide anyway: --unverified`);
+  if (!unverified) throw unsent('refused', `${doubt}. To decide anyway, give --unverified`);
   output.note(`warning: ${doubt}; decided anyway (--unverified)`);
 }
 
 function showCurrent(output: Output, result: CommandResult): void {
   output.note(`current: ${resultText(result)}`);
   output.note(
-    `         completed ${isoOf(Number(result.completedAt))}, calls that may have been sent: ${result.attempts}`,
+    `         completed ${isoOf(Number(result.completedAt))}, calls that were or may have been sent: ${result.attempts}`,
   );
   for (const warning of result.warnings) output.note(`         warning: ${warning}`);
 }
@@ -234,13 +245,13 @@ async function submit(
     case 'refused':
       throw new CliFailure(
         'refused',
-        `the decision was refused and is a dead letter (${reply.dlqReason}): ${shownLine(reply.problem)}; it changed nothing of ${key}`,
+        `the processor refused the decision, which changed nothing about ${key} and is now a dead letter (${reply.dlqReason}): ${shownLine(reply.problem)}`,
       );
     case 'no-reply':
       throw new CliFailure(
         'noResult',
-        `the decision was published, but neither its result nor its refusal came within ${waitMs} ms: ${stateOf(reply.result, decision)}; ` +
-          `check with \`show ${key}\`, and with \`doctor\` whether a processor runs`,
+        `the decision was published, but neither its result nor its refusal came within ${waitMs} ms: ${stateOf(reply.result, decision)}. ` +
+          `Check with \`show ${key}\`, and with \`doctor\` whether a processor runs`,
       );
     case 'decided': {
       const { result } = reply;
@@ -255,10 +266,10 @@ async function submit(
 
 /** What is known of a decision without a reply. */
 function stateOf(next: DecidedResult | null, { expectedRevision }: OperatorDecision): string {
-  if (next === null) return 'it stays in force, and may still be carried out';
+  if (next === null) return 'it may still be carried out';
   const { outcome, revision } = next.value;
-  const came = `revision ${revision} came, ${outcome}`;
+  const came = `revision ${revision} came instead (${outcome})`;
   return next.headers[DECISION_HEADER] === undefined
-    ? `${came}, and names no decision: it comes from another one, without an id`
-    : `${came}, by another decision on revision ${expectedRevision}: this one can no longer be carried out`;
+    ? `${came}, from another decision, which had no id`
+    : `${came}, from another decision on revision ${expectedRevision}: yours can no longer be carried out`;
 }

@@ -36,12 +36,12 @@ export function addResultsCommand(program: CliCommand): void {
   });
   status
     .command('show')
-    .description('print the history of one payment: the changes of its transaction and of its quote, with their times')
+    .description('print the status changes of one payment, of both its transaction and its quote, with their times')
     .argument('<id>', 'the id of a transaction or of a quote')
     .details(
       `
-Each line has the time at which the change was observed, the time since the previous line, and how long after the change
-it was observed, by the service's own timestamp. Exits with 3 when nothing was published about the id.
+Each line shows when the processor saw the change, the time since the previous line, and the delay since the service's
+own timestamp of the change. Exits with 3 when nothing was published about the id.
 
 Examples:
   $ npm run cli -- status show Transaction:5
@@ -61,7 +61,7 @@ Examples:
       });
       requireAllRead(hidden);
       if (events.length === 0)
-        throw new CliFailure('notFound', `no status change of ${id} exists, or it is no longer kept`);
+        throw new CliFailure('notFound', `no status change of ${id} exists, or the topic no longer has it`);
     });
 }
 
@@ -74,12 +74,12 @@ function addReader(
     .command(texts.name)
     .description(texts.description)
     .option('--follow', 'keep running and print new ones as they arrive', false)
-    .option('--from-beginning', 'with --follow: start with the existing ones', false)
+    .option('--from-beginning', 'with --follow: print the existing ones first', false)
     .option('--key <key>', texts.keyHelp)
     .details(
       `
-Without --follow everything that the topic still holds is printed. Only committed records are shown; nothing is committed.
-With --key and without --follow it exits with 3 when there is nothing of the key.
+Without --follow it prints everything that the topic still has. It shows only committed records.
+With --key and without --follow, it exits with 3 when there is nothing for the key.
 
 Examples:${texts.examples}`,
     )
@@ -100,7 +100,7 @@ Examples:${texts.examples}`,
       if (flags.key !== undefined && !flags.follow && found === 0) {
         throw new CliFailure(
           'notFound',
-          `nothing about ${flags.key} exists, or it is no longer kept: see \`show ${flags.key}\``,
+          `nothing about ${flags.key} exists, or the topic no longer has it: see \`show ${flags.key}\``,
         );
       }
     });

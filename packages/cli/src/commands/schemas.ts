@@ -15,12 +15,12 @@ export function addSchemasCommand(program: CliCommand): void {
   schemas
     .command('register')
     .description(
-      `register missing schemas under <topic>-value, compatibility ${COMPATIBILITY}; a repeat changes nothing`,
+      `register missing schemas under <topic>-value with compatibility ${COMPATIBILITY}; running it again changes nothing`,
     )
     .details(
       `
-A subject with versions gets that level first; then our schema is checked against the versions. If it is incompatible, it is
-not registered, the level stays, and the exit code is 6.
+If a subject has versions already, it first sets that compatibility level, then checks our schema against those versions.
+An incompatible schema is not registered; the new level stays, and the exit code is 6.
 Settings: SCHEMA_REGISTRY_URL, SCHEMA_REGISTRY_USERNAME, SCHEMA_REGISTRY_PASSWORD, TOPIC_PREFIX.
 
 Examples:
@@ -38,8 +38,8 @@ Examples:
     .description('compare the registry with our schemas; changes nothing')
     .details(
       `
-Exits with 6 when a schema is missing or incompatible, when a subject's latest version is not ours, or its level is not
-${COMPATIBILITY}.
+Exits with 6 when a schema is missing or incompatible, when a subject's latest version is not ours, or when its
+compatibility level is not ${COMPATIBILITY}.
 
 Examples:
   $ npm run cli -- schemas check

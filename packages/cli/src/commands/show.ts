@@ -37,29 +37,29 @@ export function addShowCommand(program: CliCommand): void {
   program
     .command('show')
     .description(
-      'tell the whole story of a key: published, admitted, calls, doubt, decisions, results, status, dead letters',
+      'print everything that happened to a command: messages, calls, decisions, results, status changes, dead letters',
     )
     .argument('[key]', "the command's key")
     .option('--transaction <id>', 'instead of a key: the commands that this transaction came from')
     .option('--quote <id>', 'instead of a key: the command that created this quote, and the one that executed it')
-    .option('--hash <keyHash>', 'instead of a key: its hash, as log and page have it')
-    .option('--offset <lane/offset>', 'instead of a key: lane and offset of its command, as in the log')
+    .option('--hash <keyHash>', 'instead of a key: its hash, as the log and the page show it')
+    .option('--offset <lane/offset>', 'instead of a key: lane and offset of its command, as the log shows them')
     .option(
       '--newest <offsets>',
-      'how many offsets to read before the end of each partition',
+      'how many of the newest offsets to read in each partition',
       wholeNumber(1, NEWEST_MAX),
       NEWEST_DEFAULT,
     )
-    .addOption(readForOption('time limit of each part of the reading'))
+    .addOption(readForOption('time limit for each part of the reading'))
     .option('--unmasked', 'show account numbers and personal data unmasked', false)
     .details(
       `
-It reads Kafka's topics of commands, decisions, results, dead letters and status changes, of any member's lane, and the
-ledger, which is compacted and read whole. It says what a limit cut off, and what the ledger does not keep, such as
-each call's own answer. Account numbers and personal data are masked. With the id of a transaction or a quote it reads every
-lane; at most ${KEYS_MAX} keys are shown.
-Exits with 3 when the key, transaction or quote is known nowhere, with 1 when nothing of it was found, but the time was up or
-an open transaction may hide something of it. With --output json each key is one document.
+It reads the topics of commands, decisions, results, dead letters and status changes, and the whole ledger. It prints what a
+limit cut off (not read), and what the ledger does not keep, such as the answer to each call (not kept). Account numbers
+and personal data are masked. With --transaction or --quote it reads every lane, and shows at most ${KEYS_MAX} keys.
+With --output json each key is one document.
+Exits with 3 when the key, transaction or quote is not known anywhere. Exits with 1 when it found nothing but could not read
+everything, because time was up or a Kafka transaction is open.
 Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
 
 Examples:
@@ -99,7 +99,7 @@ async function keysOf(
   );
   if (found.length > 0) return found.map(({ entry }) => entry.key);
   const what = hash === undefined ? `was published at ${offset}` : `has the hash ${hash}`;
-  throw notFound(`no key of the ledger ${what}`, cuts, cuts.length > 0);
+  throw notFound(`the ledger has no key that ${what}`, cuts, cuts.length > 0);
 }
 
 /** @param isCutShort whether more than the caller's own `--newest` left records out: what was not found may exist */
@@ -124,7 +124,7 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
   if (isUnknown(ofLane)) {
     const partitions = [...new Set(story.messages.map(({ partition }) => partition))].join(', ');
     output.note(
-      `on partition ${partitions}, not on that of its key: a processor moves it to its key's partition, then admits it (its publisher must use the murmur2 partitioner)`,
+      `on partition ${partitions}, not on the partition of its key. A processor will move it there, then admit it. Its publisher should use the murmur2 partitioner`,
     );
   }
   output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));
@@ -134,8 +134,8 @@ function nothingFound(prefix: string, { cuts, isCutShort, key }: Story, held: re
   const unread = [...cuts, ...held];
   const text =
     unread.length > 0
-      ? `nothing of ${key} was found in the records read under TOPIC_PREFIX=${prefix}: it may still exist`
-      : `${key} is known nowhere under TOPIC_PREFIX=${prefix}: no message, ledger entry, result, decision or dead letter of it exists, or they are no longer kept`;
+      ? `the records read under TOPIC_PREFIX=${prefix} have nothing about ${key}, but not all were read: it may still exist`
+      : `${key} is known nowhere under TOPIC_PREFIX=${prefix}: it has no message, ledger entry, result, decision or dead letter, or none is kept any more`;
   return notFound(text, unread, isCutShort || held.length > 0);
 }
 
@@ -180,7 +180,7 @@ export async function showEach(keys: readonly string[], show: (key: string) => P
 /** @throws CliFailure when the time is up: some of the keys would look like all */
 async function inTime<Value>(forMs: number, what: string, reading: Promise<Value>): Promise<Value> {
   if (await settledWithin(reading, forMs)) return reading;
-  throw new CliFailure('failed', `${lateText(what, forMs)}: give it more time`);
+  throw new CliFailure('failed', `not read: ${lateText(what, forMs)}`);
 }
 
 /** The transaction and the quote of one payment. */

@@ -12,14 +12,14 @@ import type { Output } from '../output.ts';
 const REPLICATION_FACTOR_MAX = 10;
 
 export function addTopicsCommand(program: CliCommand): void {
-  const topics = program.command('topics').description('make and check the topics of the prefix');
+  const topics = program.command('topics').description('create and check the topics of the TOPIC_PREFIX');
   topics
     .command('create')
-    .description('make the topics that do not exist; existing ones are left as they are and checked')
-    .option('--dry-run', 'show what would be made, with its configuration; make nothing', false)
+    .description('create the missing topics; check the existing ones without changing them')
+    .option('--dry-run', 'show what it would create, with its configuration; create nothing', false)
     .option(
       '--replication-factor <number>',
-      'copies of each partition; default: 3, or the number of brokers if lower',
+      'replicas of each partition; default: 3, or the number of brokers if lower',
       wholeNumber(1, REPLICATION_FACTOR_MAX),
     )
     .option('--json-copies', 'also the topics that `mirror` writes', false)
@@ -42,17 +42,17 @@ Examples:
       for (const creation of creations) output.document(creation, creationText(creation, options.dryRun));
       if (!settings.SANDBOX_COMMANDS) {
         output.note(
-          'the topic of simulate-uma-receive is read only if the processors have SANDBOX_COMMANDS=true; here it is off',
+          'processors read the topic of simulate-uma-receive only with SANDBOX_COMMANDS=true; here SANDBOX_COMMANDS is off',
         );
       }
       if (!options.dryRun) await report(output, settings);
     });
   topics
     .command('check')
-    .description('compare the topics with what the processor relies on; changes nothing')
+    .description('compare the topics with what the processor requires; changes nothing')
     .details(
       `
-Exits with 6 when there are problems, one per line. SANDBOX_COMMANDS=true also requires the sandbox command's topic.
+Prints one problem per line, and then exits with 6. With SANDBOX_COMMANDS=true the sandbox command's topic is required too.
 
 Examples:
   $ npm run cli -- topics check

@@ -19,8 +19,8 @@ export function addTransactionsCommand(program: CliCommand): void {
   transactions
     .command('list')
     .description('list transactions of the payment service')
-    .option('--customer-id <id>', 'by system customer id')
-    .option('--platform-customer-id <id>', 'by platform customer id')
+    .option('--customer-id <id>', "by the service's customer id")
+    .option('--platform-customer-id <id>', "by the platform's customer id")
     .option('--sender-account-identifier <id>', "by the sender's account")
     .option('--receiver-account-identifier <id>', "by the receiver's account")
     .option('--status <status>', 'CREATED, PENDING, PROCESSING, SENT, COMPLETED, REJECTED, FAILED, REFUNDED or EXPIRED')
@@ -33,9 +33,9 @@ export function addTransactionsCommand(program: CliCommand): void {
       `page size, 1 to ${LIMIT_MAX}; default: 20, with --all ${LIMIT_MAX}`,
       wholeNumber(1, LIMIT_MAX),
     )
-    .option('--cursor <cursor>', 'from an earlier page: lists the next one')
+    .option('--cursor <cursor>', 'cursor that an earlier page printed, to list the next page')
     .addOption(new Option('--sort-order <order>', 'default: desc').choices(['asc', 'desc']))
-    .option('--all', `all pages, ${PAGES_MAX} at most; exits with 1 if there are more`, false)
+    .option('--all', `list all pages, ${PAGES_MAX} at most; exits with 1 if there are more`, false)
     .details(
       `
 Settings: API_BASE_URL (with the version segment), API_TOKEN_ID, API_CLIENT_SECRET, API_TIMEOUT_MS.
@@ -74,19 +74,19 @@ async function listPages(
     }
     for (const warning of warnings) output.note(`warning: ${warning}`);
     if (!hasMore) {
-      output.note(totalCount === null ? 'no more' : `no more; ${totalCount} in all`);
+      output.note(totalCount === null ? 'no more' : `no more; ${totalCount} in total`);
       return;
     }
     if (nextCursor === null) {
       throw new CliFailure(
         'failed',
-        'the service says that there are more transactions, but gives no cursor to reach them',
+        'the service says that there are more transactions, but gives no cursor for them: the list is incomplete',
       );
     }
     if (pagesMax > 1 && seen.has(nextCursor)) {
       throw new CliFailure(
         'failed',
-        `the service gave the cursor ${nextCursor} twice: its list would never end; the output may be incomplete`,
+        `the service gave the cursor ${nextCursor} twice, so its list would never end: the output may be incomplete`,
       );
     }
     seen.add(nextCursor);

@@ -23,17 +23,17 @@ interface Flags {
 export function addUnfinishedCommand(program: CliCommand): void {
   program
     .command('unfinished')
-    .description('look at commands that are admitted and have no result yet')
+    .description('look at admitted commands that have no result yet')
     .command('list')
     .description('list them by lane, oldest first: key, age, phase, next step and reason')
     .option('--lane <number>', 'only this lane', wholeNumber(0, LANE_MAX))
     .addOption(new Option('--phase <phase>', 'only in this phase').choices(['INTENT', 'PARKED', 'DOUBTFUL', 'QUOTED']))
     .addOption(limitOption('how many to show'))
-    .addOption(readForOption('time limit of the reading'))
+    .addOption(readForOption('time limit for reading the ledger'))
     .details(
       `
-It reads all lanes of the ledger topic, not only one member's. At the end it counts the commands by phase and reason.
-Exits with 0 when there are none, with 1 when not all could be read. Settings: KAFKA_BROKERS, TOPIC_PREFIX.
+It reads all lanes of the ledger topic. At the end it counts the commands by phase and reason.
+Exits with 1 when it could not read everything, otherwise with 0. Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
 Examples:
   $ npm run cli -- unfinished list --phase DOUBTFUL
@@ -59,9 +59,7 @@ Examples:
       requireAllRead(cuts);
       if (listed.length > 0) return;
       const isOfAll = lane === undefined && phase === undefined;
-      output.note(
-        isOfAll ? 'every admitted command has its result' : 'none in this lane and phase; there may be others',
-      );
+      output.note(isOfAll ? 'every admitted command has its result' : 'none in this lane and phase');
     });
 }
 
@@ -90,13 +88,13 @@ function textOf(
 function nextOf({ phase }: Entry): { next: string; why: string } {
   switch (phase.state) {
     case 'INTENT':
-      return { next: `an answer by ${isoOf(phase.atMs + phase.timeoutMs)}`, why: 'called, or about to be' };
+      return { next: `an answer is due by ${isoOf(phase.atMs + phase.timeoutMs)}`, why: 'called, or about to be' };
     case 'PARKED':
-      return { next: `tried again at ${isoOf(phase.untilMs)}`, why: maskedText(phase.reason) };
+      return { next: `next try at ${isoOf(phase.untilMs)}`, why: maskedText(phase.reason) };
     case 'DOUBTFUL':
-      return { next: `settled at ${isoOf(phase.settleAtMs)} or later`, why: maskedText(phase.reason) };
+      return { next: `to be settled at ${isoOf(phase.settleAtMs)} or later`, why: maskedText(phase.reason) };
     case 'QUOTED':
-      return { next: 'its quote is executed', why: 'waits for a call slot' };
+      return { next: 'its quote will be executed', why: 'waits for a call slot' };
     case 'DONE':
       return { next: 'nothing', why: 'it has its result' };
   }

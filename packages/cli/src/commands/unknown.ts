@@ -22,17 +22,17 @@ const LOOK_BEFORE_KNOWN_MS = 7 * 86_400_000;
 const PLAIN_WORD = /^[\w.:/@%+=,-]+$/;
 
 export function addUnknownCommand(program: CliCommand): void {
-  const unknown = program.command('unknown').description('look at UNKNOWN results, which need a decision');
+  const unknown = program.command('unknown').description('look at UNKNOWN results, on which an operator must decide');
   unknown
     .command('list')
     .description('list them, oldest first: key, transaction, first call, age, reason, and the commands to run next')
     .addOption(limitOption('how many to show, oldest first'))
-    .addOption(readForOption('time limit of the reading'))
+    .addOption(readForOption('time limit for reading the ledger'))
     .details(
       `
-It reads all lanes of the ledger topic, not only one member's. Account numbers and personal data in messages are masked.
+It reads all lanes of the ledger topic. Account numbers and personal data in messages are masked.
 The \`resolve\` line decides nothing until you fill in the decision and the reason (docs/runbooks/unknown-results.md).
-Exits with 0 when there are none, with 1 when not all could be read. Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
+Exits with 1 when it could not read everything, otherwise with 0. Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
 
 Examples:
   $ npm run cli -- unknown list
@@ -85,8 +85,8 @@ function textOf(unknown: ReturnType<typeof documentOf>): string[] {
   const { code, command, firstCall, key, lane, next, problem, transactionId } = unknown;
   const facts = [
     command,
-    `transaction ${transactionId ?? 'not known'}`,
-    `first call ${firstCall ?? 'not known'}`,
+    `transaction ${transactionId ?? 'unknown'}`,
+    `first call ${firstCall ?? 'unknown'}`,
     `UNKNOWN for ${ageText(unknown.ageSeconds)}`,
     `lane ${lane}`,
   ];

@@ -50,7 +50,7 @@ export async function withSettings<Name extends SettingName>(
   const read = readSomeSettings(process.env, names);
   const said = read.ok
     ? await run(read.config).catch((error: unknown) => problem(failureText(error)))
-    : notChecked(`of its settings: ${read.problems.join('; ')}`);
+    : notChecked(`of these settings: ${read.problems.join('; ')}`);
   return [said].flat().map((one) => ({ check, ...one }));
 }
 

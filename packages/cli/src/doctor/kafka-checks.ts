@@ -26,7 +26,7 @@ import { grantCommand, rightsOf, type Role } from 'payment-processor-contract/ri
 /** A longer wait has a cause worth reporting. */
 const LAG_AGE_MAX_MS = 60_000;
 
-const HIDDEN_HINT = ' (Kafka hides topics from users without rights on them; check with `doctor --rights`)';
+const HIDDEN_HINT = '. If it does exist, Kafka hides it from users without rights on it: check with `doctor --rights`';
 const BEHIND_KAFKA: readonly CheckName[] = ['topics', 'group', 'lag', 'holds', 'unknown-results', 'dead-letters'];
 const TOPIC_NAMES_NEEDED = [...KAFKA_SETTING_NAMES, ...TOPIC_SETTING_NAMES, 'SANDBOX_COMMANDS'] as const;
 const RIGHTS_NAMES_NEEDED = [...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID', 'SANDBOX_COMMANDS'] as const;
@@ -48,11 +48,11 @@ export async function checkKafka(): Promise<Finding[]> {
     isLaneCountWrong = problems.some(({ kind }) => kind === 'lanes');
     if (problems.length > 0)
       return problems.map(({ kind, message }) => problem(kind === 'missing' ? message + HIDDEN_HINT : message));
-    return ok(`those of ${settings.TOPIC_PREFIX} are as required, ${counted(settings.LANES, 'lane')}`);
+    return ok(`the topics of ${settings.TOPIC_PREFIX} are as required (${counted(settings.LANES, 'lane')})`);
   });
   const group = withSettings('group', GROUP_NAMES_NEEDED, async (settings) =>
     isLaneCountWrong
-      ? notChecked('LANES is wrong: it is not known which lanes must have an owner')
+      ? notChecked('LANES is wrong, so it is not known which lanes must have an owner')
       : checkGroup(cliKafka(settings), settings),
   );
   const rest = await Promise.all([
@@ -71,8 +71,10 @@ async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<Ch
   const topic = topicNames(settings.TOPIC_PREFIX).commands['simulate-uma-receive'];
   const { total } = sumOf((await readLag(kafka, settings, [topic])).lanes);
   if (total === 0n) return [];
-  const what = `${total} messages of ${topic} are not read, because SANDBOX_COMMANDS is off`;
-  return [problem(`${what}: set SANDBOX_COMMANDS=true at the processors of a sandbox, or stop publishing them`)];
+  const what = `no processor reads ${total} messages of ${topic}, because SANDBOX_COMMANDS is off`;
+  return [
+    problem(`${what}: set SANDBOX_COMMANDS=true if these processors call a sandbox, or stop publishing such messages`),
+  ];
 }
 
 type GroupSettings = Pick<Config, (typeof GROUP_NAMES_NEEDED)[number]>;
@@ -88,7 +90,7 @@ async function checkGroup(kafka: CliKafka, settings: GroupSettings): Promise<Che
       return problem(`${groupId} is reassigning its lanes (${group.state}): run this again in a few seconds`);
     default:
       return problem(
-        `${groupId} has no member (${group.state}): no processor runs with this KAFKA_GROUP_ID; start one with \`npm start\``,
+        `no processor runs with KAFKA_GROUP_ID=${groupId} (the group is ${group.state}): start one with \`npm start\``,
       );
   }
 }
@@ -104,7 +106,7 @@ function stableFindings({ members }: GroupDescription, settings: GroupSettings):
   if (served.length === 0) {
     const reads = [...new Set(members.flatMap(({ assignment }) => [...assignment.keys()]))];
     return problem(
-      `no member of ${groupId} reads commands of TOPIC_PREFIX=${TOPIC_PREFIX}, but ${reads.join(', ') || 'nothing'}: its processors have another TOPIC_PREFIX, or KAFKA_GROUP_ID is another group's`,
+      `no member of ${groupId} reads commands of TOPIC_PREFIX=${TOPIC_PREFIX}; they read ${reads.join(', ') || 'nothing'}. Either the processors have another TOPIC_PREFIX, or KAFKA_GROUP_ID names another group`,
     );
   }
   const findings: CheckMessage[] = [];
@@ -125,7 +127,7 @@ function stableFindings({ members }: GroupDescription, settings: GroupSettings):
     return `${member.clientId} at ${member.clientHost.replace(/^\//, '')}: ${lanes.length === 0 ? 'standby' : lanesInWords(lanes)}`;
   });
   return ok(
-    `${groupId} is stable, every lane has its owner; ${counted(members.length, 'member')} (${owners.join('; ')})`,
+    `${groupId} is stable, and every lane has an owner; ${counted(members.length, 'member')} (${owners.join('; ')})`,
   );
 }
 
@@ -150,14 +152,14 @@ export function lagFindings(
 ): CheckMessage[] {
   if (lanes.length === 0) return [notChecked('there are no command topics')];
   const { oldestTimestampMs, total } = sumOf(lanes);
-  const hidden = missing.map((topic) => notChecked(`${topic} does not exist, or is hidden`));
+  const hidden = missing.map((topic) => notChecked(`${topic} does not exist, or Kafka hides it`));
   const others = [...unread, ...hidden];
   if (oldestTimestampMs === null) return others.length > 0 ? others : [ok('every command is admitted')];
   const ageMs = Math.max(0, nowMs - oldestTimestampMs);
-  const text = `${total} not admitted yet, the oldest for ${Math.round(ageMs / 1000)} s`;
+  const text = `${total} not admitted yet; the oldest has waited ${Math.round(ageMs / 1000)} s`;
   if (ageMs <= LAG_AGE_MAX_MS) return others.length > 0 ? others : [ok(text)];
   const where = lanes.filter(({ lag }) => lag > 0n).map(({ topic, lane, lag }) => `${topic} lane ${lane}: ${lag}`);
-  return [...others, problem(`${text} (${where.join(', ')}): see the processors' /health/ready for the reason`)];
+  return [...others, problem(`${text} (${where.join(', ')}): the processors' /health/ready shows the reason`)];
 }
 
 function counted(count: number, noun: string): string {
@@ -169,7 +171,7 @@ export function checkRights(role: Role): Promise<Finding[]> {
   return withSettings('rights', RIGHTS_NAMES_NEEDED, async (settings) => {
     const rights = rightsOf(role, settings);
     const missing = await missingRights(cliKafka(settings), rights);
-    if (missing.length === 0) return ok(`Kafka allows all ${rights.length} that a ${role} needs`);
+    if (missing.length === 0) return ok(`Kafka allows all ${rights.length} rights that a ${role} needs`);
     const principal = `User:${settings.KAFKA_SASL_USERNAME ?? '<name>'}`;
     return missing.map((right) => problem(`${missingRightInWords(right)}: ${grantCommand(right, principal)}`));
   });

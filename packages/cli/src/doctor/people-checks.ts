@@ -19,12 +19,18 @@ const RECENT_MS = 3_600_000;
 /** Its operator got an answer, and it is not a command: nobody redrives it. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
+function notRead(cut: string): string {
+  return `this was not read: ${cut}`;
+}
+
 export async function checkHolds(settings: CliSettings): Promise<CheckMessages> {
   const { hidden, orders } = await readOrders(settings, Date.now());
   const holds = orders.filter(({ inForce }) => inForce.length > 0);
-  const unread = hidden.map(notChecked);
+  const unread = hidden.map((cut) => notChecked(notRead(cut)));
   if (holds.length === 0 && unread.length === 0) return ok('none');
-  const held = holds.map((audited) => problem(`${holdText(audited)}: \`release\` them once the reason is over`));
+  const held = holds.map((audited) =>
+    problem(`${holdText(audited)}: once the reason is over, end it with \`release\``),
+  );
   return [...held, ...unread];
 }
 
@@ -32,12 +38,14 @@ export async function checkUnknownResults(settings: CliSettings, readForMs = REA
   const { cuts, found } = await readUnknownResults(settings, readForMs);
   const [oldest] = found;
   if (oldest === undefined) {
-    return cuts.length === 0 ? ok('none') : notChecked(cuts.join('; '));
+    return cuts.length === 0 ? ok('none') : notChecked(notRead(cuts.join('; ')));
   }
   const age = ageText(ageSeconds(oldest.entry.phase.completedMs, Date.now()));
   const wanted = found.length === 1 ? '1 waits for an operator' : `${found.length} wait for an operator`;
-  const more = cuts.map((cut) => ` (${cut})`).join('');
-  return problem(`${wanted}, the oldest for ${age}${more}: see \`unknown list\` and docs/runbooks/unknown-results.md`);
+  const more = cuts.map((cut) => ` (not read: ${cut})`).join('');
+  return problem(
+    `${wanted}; the oldest has waited ${age}${more}: see \`unknown list\` and docs/runbooks/unknown-results.md`,
+  );
 }
 
 export async function checkDeadLetters(settings: CliSettings, readForMs = READ_FOR_MS): Promise<CheckMessages> {
@@ -61,17 +69,18 @@ export async function checkDeadLetters(settings: CliSettings, readForMs = READ_F
   cuts.push(...unread);
 
   const waiting = [...letters].filter(([name, { reason }]) => !redriven.has(name) && reason !== ANSWERED);
-  const more = cuts.map((cut) => ` (${cut})`).join('');
+  const more = cuts.map((cut) => ` (not read: ${cut})`).join('');
   const others = letters.size - waiting.length;
-  const done = others === 0 ? '' : `${others} redriven, acknowledged, or answered to their operator`;
-  if (waiting.length === 0 && unread.length > 0) return notChecked(cuts.join('; '));
+  const done =
+    others === 0 ? '' : `${others} handled: redriven, acknowledged, or refused decisions whose operator was informed`;
+  if (waiting.length === 0 && unread.length > 0) return notChecked(notRead(cuts.join('; ')));
   if (waiting.length === 0) return ok(`${done === '' ? 'none' : done}${more}`);
   const counts = new Map<string, number>();
   for (const [, { reason }] of waiting) counts.set(reason, (counts.get(reason) ?? 0) + 1);
   const reasons = [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ');
   const recent = waiting.filter(([, { timestampMs }]) => timestampMs >= Date.now() - RECENT_MS).length;
   return problem(
-    `${waiting.length} open (${reasons}), ${recent} of them from the last hour${done === '' ? '' : `; ${done}`}${more}: ` +
+    `${waiting.length} open (${reasons}); ${recent} of them came in the last hour${done === '' ? '' : `; ${done}`}${more}: ` +
       'see `dead-letters list --open` and docs/runbooks/PaymentsDeadLetters.md',
   );
 }

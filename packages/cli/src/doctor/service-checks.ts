@@ -24,13 +24,13 @@ export async function checkRegistry(): Promise<Finding[]> {
     try {
       states = await readSubjects(settings);
     } catch (error) {
-      const schemas = { check: 'schemas', ...notChecked('the registry did not answer as it should') } as const;
+      const schemas = { check: 'schemas', ...notChecked('the registry gave no valid answer') } as const;
       return [problem(failureText(error)), schemas];
     }
     const problems = states.map(subjectProblem).filter((text) => text !== null);
     const schemas =
       problems.length === 0
-        ? [ok(`all ${states.length} are registered under ${settings.TOPIC_PREFIX}`)]
+        ? [ok(`all ${states.length} schemas are registered under ${settings.TOPIC_PREFIX}`)]
         : problems.map(problem);
     return [ok(`${url} answers`), ...schemas.map((one) => ({ check: 'schemas' as const, ...one }))];
   });
@@ -63,7 +63,7 @@ export async function checkProcessor(): Promise<Finding[]> {
     ];
   }
   return withSettings('processor', ['HTTP_HOST', 'HTTP_PORT', 'HTTP_AUTH_TOKEN'], async (settings) => {
-    if (settings.HTTP_PORT === 0) return notChecked('HTTP_PORT is 0: it listens on a port of its choice');
+    if (settings.HTTP_PORT === 0) return notChecked('HTTP_PORT is 0, so the processor chose its port itself');
     const url = `http://${reachable(settings.HTTP_HOST)}:${settings.HTTP_PORT}`;
     try {
       const response = await request(`${url}/health/ready`, { signal: AbortSignal.timeout(READY_TIMEOUT_MS) });
@@ -76,7 +76,7 @@ export async function checkProcessor(): Promise<Finding[]> {
       return [own, ...(await checkOthers(url, settings.HTTP_AUTH_TOKEN, reasons))];
     } catch (error) {
       return problem(
-        `${url} does not answer (${messageOf(error)}): start a processor, or set HTTP_HOST and HTTP_PORT to where it listens`,
+        `${url} does not answer (${messageOf(error)}): start a processor, or set HTTP_HOST and HTTP_PORT to its address`,
       );
     }
   });
@@ -91,16 +91,18 @@ async function checkOthers(url: string, authToken: string | null, own: readonly 
     const { body, statusCode } = await client.request({ path: '/api/group', method: 'GET', headers, signal });
     if (statusCode !== 200) {
       await body.dump();
-      const hint = statusCode === 401 ? ': set HTTP_AUTH_TOKEN as the processor has it' : '';
-      return [notChecked(`${url}/api/group, for other members, answers HTTP ${statusCode}${hint}`)];
+      const hint = statusCode === 401 ? ': set the HTTP_AUTH_TOKEN of the processor' : '';
+      return [notChecked(`${url}/api/group, which reports the other members, answers HTTP ${statusCode}${hint}`)];
     }
     const read = GROUP.safeParse(await body.json());
-    if (!read.success) return [notChecked(`the answer of ${url}/api/group, for other members, is not understood`)];
+    if (!read.success) return [notChecked(`${url}/api/group, which reports the other members, gave no valid answer`)];
     return read.data.reasons
       .filter(({ isBlocking, reason }) => isBlocking && !own.includes(reason))
       .map(({ processes, reason }) => problem(`${processes.join(', ')} is not ready: ${reason}`));
   } catch (error) {
-    return [notChecked(`${url}/api/group, for other members, does not answer as it should (${messageOf(error)})`)];
+    return [
+      notChecked(`${url}/api/group, which reports the other members, gave no valid answer (${messageOf(error)})`),
+    ];
   } finally {
     await client.destroy();
   }

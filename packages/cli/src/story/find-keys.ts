@@ -69,9 +69,11 @@ export async function findKeys(
     },
   });
   cuts.push(...hidden);
-  if (keys.size >= KEYS_MAX) cuts.push(`no more than ${KEYS_MAX} keys are looked for`);
+  if (keys.size >= KEYS_MAX) cuts.push(`any further keys: the search ends at ${KEYS_MAX}`);
   if (unread.count > 0)
-    cuts.push(`${unread.count} records of results and ledger cannot be read by this release, or not now`);
+    cuts.push(
+      `${unread.count} records of the results and the ledger, which this release cannot read, or cannot read now`,
+    );
   return { keys: [...keys], cuts, isCutShort: hidden.length > 0 || unread.count > 0 };
 }
 
@@ -110,7 +112,8 @@ export async function findOwnersInResults(
   // An UNKNOWN result is never forgotten, so it may be older than what the topic keeps of other commands. Read last, to count
   // what was deleted meanwhile.
   const gone = await deletedSince(settings, results, sinceMs);
-  const cuts = unread.count === 0 ? [] : [`${unread.count} results: they cannot be read by this release, or not now`];
+  const cuts =
+    unread.count === 0 ? [] : [`${unread.count} results, which this release cannot read, or cannot read now`];
   return { keys: [...keys], unnamed: [...unnamed.values()], cuts: [...gone, ...hidden, ...cuts] };
 }
 
@@ -141,15 +144,20 @@ async function resultWith(
 /** They may name commands. */
 export function unreadChanges(changes: readonly StatusEvent[]): string[] {
   const count = changes.filter(({ kind }) => kind === 'unreadable').length;
-  return count === 0
-    ? []
-    : [`which commands ${count} status changes name: they cannot be read by this release, or not now`];
+  return count === 0 ? [] : [`the keys in ${count} status changes, which this release cannot read, or cannot read now`];
 }
 
 /** Why no command was found for a payment that has status changes. @param cuts sentences about unread records */
 export function noCommandText(id: string, cuts: readonly string[]): string {
   if (cuts.length > 0) return `no command in the records read names ${id}`;
-  return `no command in the kept records names ${id}: it was only seen by polling, or its command waits to be admitted, is in doubt (\`unfinished list\`), is UNKNOWN (\`unknown list\`), was decided EXECUTED without this id, or is forgotten`;
+  return [
+    `no command in the kept records names ${id}. Either no command of this processor made it, or its command`,
+    '- waits to be admitted (`lag`);',
+    '- is in doubt (`unfinished list`);',
+    '- is UNKNOWN (`unknown list`);',
+    '- was decided EXECUTED without this id;',
+    '- was forgotten after LEDGER_RETENTION.',
+  ].join('\n');
 }
 
 /** Null if this release cannot read it. */

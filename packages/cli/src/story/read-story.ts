@@ -114,8 +114,7 @@ export async function readStory(
     unread.push(await within(readForMs, 'the topics of status changes', reading));
   }
   cuts.push(...unread.flat());
-  if (leftOut > 0)
-    cuts.push(`${leftOut} records of the key are not shown: of each kind there are at most ${RECORDS_MAX}`);
+  if (leftOut > 0) cuts.push(`${leftOut} records of the key, beyond ${RECORDS_MAX} of a kind`);
   const redrivenOf = Map.groupBy(notes, notedLetter);
   return {
     key,
@@ -157,9 +156,9 @@ export async function withStrays(
       leftOut += keepSome(messages, message, STRAYS_MAX);
     },
   });
-  const unread = await within(readForMs, 'the other lanes of the topics of commands', reading);
+  const unread = await within(readForMs, 'the command topics in the other lanes', reading);
   for (const cut of unread) cuts.add(cut);
-  if (leftOut > 0) cuts.add(`${leftOut} messages of the key are not shown`);
+  if (leftOut > 0) cuts.add(`${leftOut} messages of the key, beyond ${STRAYS_MAX}`);
   return { ...story, messages, cuts: [...cuts], isCutShort: story.isCutShort || unread.length > 0 };
 }
 
@@ -182,7 +181,7 @@ async function publishedMessage(
 /** A publisher's JSON may have any form. */
 function decisionIn({ problem, value }: Content<unknown>): Content<StoryDecision> {
   if (problem !== null) return { value: null, problem };
-  const none = { value: null, problem: 'it is not a decision' } as const;
+  const none = { value: null, problem: 'its fields are not those of a decision' } as const;
   const { decision, expectedRevision, operator, reason, transactionId } = value as Readonly<Record<string, unknown>>;
   if (typeof decision !== 'string' || typeof operator !== 'string' || typeof reason !== 'string') return none;
   const revision = isRawNumber(expectedRevision) ? expectedRevision.rawJSON : expectedRevision;

@@ -71,7 +71,7 @@ export function storyDocument(story: Story, isUnmasked: boolean): object {
 
 function stateText({ entries, isCutShort, messages }: Story, entry: Entry | null): string {
   if (entry !== null) return `${entry.phase.state}, ${phaseText(entry)}; revision ${entry.revision}`;
-  if (entries.length > 0) return 'forgotten by the ledger, after LEDGER_RETENTION';
+  if (entries.length > 0) return 'forgotten after LEDGER_RETENTION';
   const isMissing = messages.length > 0 && !isCutShort;
   return isMissing ? 'not in the ledger: not admitted yet (see `lag`), or forgotten' : 'not in the ledger';
 }
@@ -79,7 +79,9 @@ function stateText({ entries, isCutShort, messages }: Story, entry: Entry | null
 /** A result says nothing of an earlier command of its key. */
 function earlierLines(story: Story): string[] {
   const outcome = earlierOutcomeOf(story);
-  return outcome === null ? [] : [heading('earlier', `another command under this key, forgotten since: ${outcome}`)];
+  return outcome === null
+    ? []
+    : [heading('earlier', `${outcome}: an earlier command of this key, which the ledger has forgotten`)];
 }
 
 function paymentText(story: Story): string {
@@ -92,13 +94,13 @@ function paymentText(story: Story): string {
     case 'not-accepted':
       return `not accepted: ${payment.result.outcome}`;
     case 'unknown':
-      return 'unknown: it may have been paid; an operator decides';
+      return 'unknown: the payment may have been made; an operator must decide';
     case 'nothing-known':
       if (hasNewCommand(story))
-        return 'nothing known of the message that waits: the results are those of an earlier command of the key';
+        return 'nothing known yet: a message waits, and the results are those of an earlier command of the key';
       return runningEntryOf(story) === null
-        ? 'nothing known: there is no result that can be read'
-        : 'nothing known: its command is in progress and has no result yet';
+        ? 'nothing known: no readable result was found'
+        : 'nothing known yet: the command is in progress';
   }
 }
 
@@ -112,7 +114,7 @@ function commandLines(story: Story, isUnmasked: boolean, mask: (text: string) =>
   if (entry === null) return [];
   const fields = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
   return [
-    heading('command', `${entry.commandType}; its message is not among those that were read`),
+    heading('command', `${entry.commandType}; its message was not among the records read`),
     heading(
       'fields',
       fields === null ? 'not kept by the ledger' : stringifyLossless(isUnmasked ? fields : maskedValue(fields)),
@@ -140,7 +142,7 @@ function limitLines(entry: Entry): string[] {
   const correlation = carried['correlation-id'];
   return [
     heading('admitted', `from ${placeText(entry.origin)}`),
-    heading('time limit', `no call starts after it: ${timeLimitInWords(entry)}`),
+    heading('time limit', `${timeLimitInWords(entry)}; no call starts later`),
     ...(quoted === null ? [] : [heading('quote', `${quoted.quoteId} of ${quoted.transactionId}`)]),
     ...(correlation === undefined ? [] : [heading('correlation', correlation)]),
     ...(copies.length === 0 ? [] : [heading('copies', `${copies.length} wait for the result`)]),

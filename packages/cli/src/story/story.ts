@@ -235,9 +235,9 @@ export function notKept(story: Story): string[] {
   const made = Math.max(entry.attempts, ...calls.map(({ attempt }) => attempt));
   const missing = made - new Set(calls.map(({ attempt }) => attempt)).size;
   const answers =
-    "each call's own answer: the ledger keeps the state that it led to, and the result has the answer that settled it";
-  const compacted = `${missing} of ${made} calls one by one: compaction kept only the later states of the entry`;
-  const lookUps = 'each single look-up: the ledger keeps only their outcome';
+    'the answer to each call: the ledger keeps only the resulting state, and the result has the answer that settled it';
+  const compacted = `${missing} of ${made} calls: compaction kept only later states of the entry`;
+  const lookUps = 'single look-ups: the ledger keeps only their outcome';
   return [
     ...(made === 0 ? [] : [answers]),
     ...(missing <= 0 ? [] : [compacted]),

@@ -31,12 +31,13 @@ const WHAT_WIDTH = 'dead letter'.length;
 
 const ROLES: Readonly<Record<MessageRole, string>> = {
   command: 'the command',
-  copy: 'a copy: the same content',
+  copy: 'a copy, with the same content',
   'other-content': 'other content under the same key: a CONFLICT',
   'not-admitted': 'not admitted yet, or forgotten after LEDGER_RETENTION',
-  'new-command': 'waits: the ledger has forgotten the key, so this will be a new command, and may pay again',
-  earlier: 'before the command: an earlier command that the ledger has forgotten, or a message set aside',
-  unread: 'it cannot be told here whether it is a copy',
+  'new-command':
+    'waits to be admitted: the ledger has forgotten the key, so this will be a new command, and may pay again',
+  earlier: 'came before the command: an earlier command that the ledger has forgotten, or a message that was set aside',
+  unread: 'not known whether this is a copy: not everything could be read',
 };
 
 /** @returns one line per record, oldest first */
@@ -90,9 +91,9 @@ function entryLine({ entry, offset, timestampMs }: EntryRecord): Line {
     ...call,
     phaseText(entry),
     ...(entry.attempts > 0 ? [`calls so far: ${entry.attempts}`] : []),
-    ...(entry.copies.length > 0 ? [`copies that wait for the result: ${entry.copies.length}`] : []),
+    ...(entry.copies.length > 0 ? [`copies waiting for the result: ${entry.copies.length}`] : []),
     ...doubtNotes(entry),
-    ...(entry.drops > 0 ? [`failures of our own code: ${entry.drops}`] : []),
+    ...(entry.drops > 0 ? [`internal failures: ${entry.drops}`] : []),
   ];
   return { ...place, text: `${entry.phase.state.padEnd(8)}  ${notes.join('; ')}` };
 }
@@ -101,10 +102,10 @@ function doubtNotes({ firstSentMs, lastEndedMs, phase, unexecuted }: NonNullable
   const isSettled = phase.state === 'DONE' && phase.outcome !== 'UNKNOWN';
   const words = isSettled ? 'was in doubt since' : 'may have taken effect since';
   const sent = firstSentMs === null ? [] : [`${words} ${isoOf(firstSentMs)}`];
-  const ended = lastEndedMs === null ? [] : [`last such call ended by ${isoOf(lastEndedMs)}`];
+  const ended = lastEndedMs === null ? [] : [`the last such call ended by ${isoOf(lastEndedMs)}`];
   if (unexecuted === null) return [...sent, ...ended];
-  const by = unexecuted.by === 'LOOK_UP' ? 'a look-up' : "an operator's word";
-  return [...sent, ...ended, `none of ${unexecuted.attempts} took effect, by ${by}`];
+  const by = unexecuted.by === 'LOOK_UP' ? 'a look-up' : 'an operator';
+  return [...sent, ...ended, `according to ${by}, none of ${unexecuted.attempts} calls took effect`];
 }
 
 function unreadLine(what: string, problem: string, place: RecordPlace): Line {
@@ -120,7 +121,7 @@ function resultLine(published: Published<CommandResult>): Line {
     resultText(value),
     ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
     `completed ${isoOf(Number(completedAt))}`,
-    ...(headers['replayed'] === 'true' ? [`for a copy${repliedTo(headers)}`] : []),
+    ...(headers['replayed'] === 'true' ? [`repeated for a copy${repliedTo(headers)}`] : []),
     ...warnings.map((warning) => `warning: ${warning}`),
   ];
   return { topic, atMs: timestampMs, what: 'result', text: parts.join('  ') };
@@ -154,6 +155,6 @@ function isCarriedOut({ headers: { ce_id: id } }: Published<StoryDecision>, word
 
 function notJudged(story: Story): string {
   return currentEntryOf(story) !== null
-    ? 'not judged yet, as far as the ledger shows'
-    : 'not judged yet, or forgotten after LEDGER_RETENTION';
+    ? 'not yet carried out or refused, as far as the ledger shows'
+    : 'not yet carried out or refused, or forgotten after LEDGER_RETENTION';
 }
