@@ -49,7 +49,7 @@ function readPage(answer: Extract<Answer, { kind: 'response' }>): ListReading {
   if (page === undefined || !isJsonObject(page) || !Array.isArray(members)) {
     return failed(
       'not-understood',
-      `HTTP ${httpStatus}, but no page of transactions${cut ? ': cut off' : ''}`,
+      `HTTP ${httpStatus}, but the body is not a page of transactions${cut ? ' (it was cut off)' : ''}`,
       httpStatus,
     );
   }

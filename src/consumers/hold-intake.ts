@@ -16,7 +16,7 @@ export function readHold(place: Place, laneCount: number, message: InputMessage)
   if (message.unreadableBatch !== null) return deadLettered('UNREADABLE_BATCH', message.unreadableBatch.problem);
   const order = orderOf(message.cut === null ? message.value : null);
   return order === null
-    ? deadLettered('UNREADABLE', 'not a hold or release order from the command line')
+    ? deadLettered('UNREADABLE', 'not a hold or release that the command line wrote')
     : { kind: 'order', order, offset: message.offset };
 }
 

@@ -32,7 +32,7 @@ export function startPositions(
   const [ledgerId, knownLedgerId] = [ledgerTopicId(), recorded?.topicIds[topics.ledger]];
   if (ledgerId !== null && knownLedgerId !== undefined && knownLedgerId !== ledgerId) {
     throw new LaneStoppedError(
-      `${topics.ledger}, partition ${lane}: the ledger was deleted and recreated (its id was ${knownLedgerId}, now it is ${ledgerId}): the memory of keys was lost. See the runbook lost-internal-topic`,
+      `${topics.ledger}, partition ${lane}: the ledger was deleted and recreated (its id was ${knownLedgerId}, now it is ${ledgerId}). The memory of keys was lost. See the runbook lost-internal-topic`,
     );
   }
   // Positions of topics that we do not read now stay in the ledger too.
@@ -41,7 +41,7 @@ export function startPositions(
     const position = recorded?.next[topic];
     if (position === undefined && committedOffset !== null && committedOffset > lowOffset) {
       throw new LaneStoppedError(
-        `${topic}, partition ${lane}: the group has read up to offset ${committedOffset}, but the ledger has no position: the ledger topic was lost. See the runbook lost-internal-topic`,
+        `${topic}, partition ${lane}: the group has read up to offset ${committedOffset}, but the ledger has no position, so the ledger topic was lost. See the runbook lost-internal-topic`,
       );
     }
     positions.set(topic, position ?? lowOffset);

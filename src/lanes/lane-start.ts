@@ -112,7 +112,7 @@ export class LaneStart {
 
 function wrongLaneCount(laneCount: number, { LANES, TOPIC_PREFIX }: Pick<Config, 'LANES' | 'TOPIC_PREFIX'>): string {
   return (
-    `LANES is ${LANES}, but the commands of ${TOPIC_PREFIX} were divided among ${laneCount} lanes: keys would move to lanes ` +
+    `LANES is ${LANES}, but the commands of ${TOPIC_PREFIX} were divided among ${laneCount} lanes. Keys would move to lanes ` +
     'that do not remember them, and copies would be paid again. If partitions were added to its topics, continue under another ' +
     'TOPIC_PREFIX (docs/runbooks/more-lanes.md)'
   );

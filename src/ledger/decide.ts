@@ -173,7 +173,10 @@ function accepted(
   const { quote } = verdict;
   if (quote?.status === 'PROCESSING' || quote?.status === 'COMPLETED') {
     // It was not asked to. Executing this quote would be refused, and executing another would pay twice.
-    const warnings = [...verdict.warnings, `the service executed the quote as it created it: it is ${quote.status}`];
+    const warnings = [
+      ...verdict.warnings,
+      `the service executed the quote as soon as it created it: its status is ${quote.status}`,
+    ];
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
   }
   if (quote?.transactionId == null) {

@@ -118,7 +118,8 @@ function isValueClass(number: number): number is ValueClass {
 
 const JSON_LEDGER_PROBLEM =
   'the ledger is in the JSON format of builds before 1.0.0, which this release does not read. Let the build that wrote it finish ' +
-  'its admitted commands. Then delete the ledger topic and create it again (`npm run cli -- topics create`), or use another TOPIC_PREFIX';
+  'its admitted commands. Then continue under another TOPIC_PREFIX (docs/runbooks/new-cluster.md). Do not delete the ledger topic: ' +
+  'the processor would forget keys and pay copies again';
 
 /** Prefix of the keys of schema records; the fingerprint in hexadecimal follows. */
 export const SCHEMA_PREFIX = '!schema:';

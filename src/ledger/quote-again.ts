@@ -27,7 +27,7 @@ export function quoteAgainOf(entry: Entry, nowMs: number): QuoteAgain | null {
     kind: 'expire',
     reason:
       `${quotesRunOut} quotes in a row had expired on arrival, or were about to, and none was executed. ` +
-      `expiresAt of the last was ${instantInWords(quoted.expiresAtMs)}: compare the processor's clock with the service's`,
+      `The last one's expiresAt was ${instantInWords(quoted.expiresAtMs)}: compare the processor's clock with the service's`,
     settledBy: 'PROCESSOR',
     quotesRunOut,
   };

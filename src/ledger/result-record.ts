@@ -95,7 +95,7 @@ export function failedResult(entry: ResultSubject, message: string, nowMs: numbe
 export function unknownResult(entry: ResultSubject, reason: string, nowMs: number): CommandResult {
   return failure(entry, 'UNKNOWN', nowMs, {
     code: 'UNDECIDABLE',
-    message: `we cannot know whether the service executed this command: ${reason}; look the payment up at the service and decide`,
+    message: `the processor cannot know whether the service executed this command: ${reason}. Look the payment up at the service, then decide`,
     details: null,
   });
 }

@@ -71,7 +71,7 @@ export function commandState(view: CommandView): CommandState {
         found: false,
         lane: view.lane,
         reason:
-          `the ledger of lane ${view.lane}, read up to offset ${view.nextOffset}, has no such key. It was never published, is not admitted ` +
+          `the ledger of lane ${view.lane}, read up to offset ${view.nextOffset}, has no such key. The command was never published, is not admitted ` +
           'yet, lies after that offset, or was forgotten after LEDGER_RETENTION',
       };
     case 'known':
@@ -107,9 +107,9 @@ function stateOf({ entry, lane, owner }: Extract<CommandView, { kind: 'known' }>
 function detailOf({ phase }: Entry): string | null {
   switch (phase.state) {
     case 'INTENT':
-      return `a call may have begun at ${instantInWords(phase.atMs)} or later, with a deadline of ${phase.timeoutMs} ms`;
+      return `a call may have begun at ${instantInWords(phase.atMs)} or later, with a timeout of ${phase.timeoutMs} ms`;
     case 'PARKED':
-      return `to be tried at ${instantInWords(phase.untilMs)}: ${maskText(phase.reason)}`;
+      return `next try at ${instantInWords(phase.untilMs)}: ${maskText(phase.reason)}`;
     case 'DOUBTFUL':
       return `to be settled at ${instantInWords(phase.settleAtMs)} or later: ${maskText(phase.reason)}`;
     case 'QUOTED':

@@ -83,7 +83,7 @@ function groupFindings(status: LaneSetStatus): Finding[] {
     return [
       blocking('not yet assigned: the process reads the ledger first; other processes serve its lanes meanwhile'),
     ];
-  if (status.assigned === null) return [blocking('not yet assigned: the consumer group has not handed out lanes')];
+  if (status.assigned === null) return [blocking('not yet assigned: the consumer group has not assigned any lanes')];
   if (status.isGroupConfirmed) return [];
   return [blocking('group not confirmed: Kafka has answered no heartbeat within the session timeout')];
 }
@@ -133,7 +133,7 @@ function laneFindings(status: LaneSetStatus, registryFault: RegistryFault | null
 }
 
 function troubleInWords(lane: number, { losses, message, reason }: Trouble): string {
-  return `keeps being lost: lane ${lane} (${losses} times recently); last reason ${reason}: ${message}`;
+  return `lost repeatedly: lane ${lane} (${losses} times recently); last reason: ${reason}: ${message}`;
 }
 
 function serviceFindings(api: PaymentApiSnapshot, served: readonly CommandType[]): Finding[] {

@@ -78,7 +78,7 @@ function wrongLanes(
   return {
     topic: TOPIC_PREFIX,
     kind: 'lanes',
-    message: `LANES is ${LANES}, and all ${states.size} topics of ${TOPIC_PREFIX} have ${partitions} partitions: ${LANES_REMEDY}`,
+    message: `LANES is ${LANES}, but all ${states.size} topics of ${TOPIC_PREFIX} have ${partitions} partitions: ${LANES_REMEDY}`,
   };
 }
 
@@ -135,14 +135,14 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
     problems.push({
       topic,
       kind: 'partitions',
-      message: `topic ${topic} has ${state.partitions} partitions and LANES is ${settings.LANES}: ${LANES_REMEDY}`,
+      message: `topic ${topic} has ${state.partitions} partitions but LANES is ${settings.LANES}: ${LANES_REMEDY}`,
     });
   }
   if (value('cleanup.policy') !== definition.cleanupPolicy) {
     problems.push({
       topic,
       kind: 'cleanup',
-      message: `topic ${topic} has cleanup.policy=${value('cleanup.policy')} and must have ${definition.cleanupPolicy}: ${alteration(topic, 'cleanup.policy', definition.cleanupPolicy)}`,
+      message: `topic ${topic} has cleanup.policy=${value('cleanup.policy')}, but must have ${definition.cleanupPolicy}: ${alteration(topic, 'cleanup.policy', definition.cleanupPolicy)}`,
     });
   }
   if (definition.timestampType === 'LogAppendTime' && value('message.timestamp.type') !== 'LogAppendTime') {
@@ -156,7 +156,7 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
     problems.push({
       topic,
       kind: 'size',
-      message: `topic ${topic} has max.message.bytes=${value('max.message.bytes')} and needs ${definition.maxMessageBytes}, to take any command with its headers: ${alteration(topic, 'max.message.bytes', String(definition.maxMessageBytes))}`,
+      message: `topic ${topic} has max.message.bytes=${value('max.message.bytes')} and must have at least ${definition.maxMessageBytes}, so that any command with its headers fits: ${alteration(topic, 'max.message.bytes', String(definition.maxMessageBytes))}`,
     });
   }
   if (definition.purpose === 'command') problems.push(...retentionProblems(definition, value, settings));

@@ -41,7 +41,9 @@ test.each(['PROCESSING', 'COMPLETED'])('a quote that was %s when it came is not 
   const end = created(creating, 2_000, 60_000, status);
   if (end.kind !== 'finish') throw new Error(`it came to ${end.kind}`);
   expect(end.result).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER', quote: { status } });
-  expect(end.result.warnings).toEqual([`the service executed the quote as it created it: it is ${status}`]);
+  expect(end.result.warnings).toEqual([
+    `the service executed the quote as soon as it created it: its status is ${status}`,
+  ]);
 });
 
 describe.each([

@@ -53,7 +53,7 @@ async function expectEachOnce(keys: readonly string[]): Promise<void> {
 async function expectReadyUnrefused(): Promise<void> {
   const told = async (): Promise<unknown> => {
     const { ready, reasons } = await processor.readiness();
-    return { ready, others: reasons.filter((reason) => !reason.startsWith('keeps being lost')) };
+    return { ready, others: reasons.filter((reason) => !reason.startsWith('lost repeatedly')) };
   };
   await expect.poll(told, { timeout: TOLD_MS_MAX }).toEqual({ ready: true, others: [] });
 }

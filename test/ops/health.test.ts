@@ -29,7 +29,7 @@ const ROWS: Row[] = [
     change: (processor) =>
       Object.assign(processor.lanes, { assigned: null, lanes: new Map(), isGroupConfirmed: false }),
     ready: false,
-    reasons: ['not yet assigned: the consumer group has not handed out lanes'],
+    reasons: ['not yet assigned: the consumer group has not assigned any lanes'],
   },
   {
     name: 'Kafka does not confirm the group',
@@ -60,7 +60,7 @@ const ROWS: Row[] = [
     ready: false,
     reasons: [
       'starting: opening the ledger; waited 45 s for Kafka at 127.0.0.1:9092, 1 try failed: a request timed out',
-      'not yet assigned: the consumer group has not handed out lanes',
+      'not yet assigned: the consumer group has not assigned any lanes',
     ],
   },
   {
@@ -165,7 +165,7 @@ const ROWS: Row[] = [
       processor.setLane(1, laneStatus({ trouble: { ...trouble, losses: 1 } }));
     },
     ready: true,
-    reasons: ['keeps being lost: lane 0 (4 times recently); last reason refused: too large'],
+    reasons: ['lost repeatedly: lane 0 (4 times recently); last reason: refused: too large'],
   },
   {
     name: 'several at once are all told',

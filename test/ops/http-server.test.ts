@@ -71,7 +71,9 @@ describe('one command over HTTP', () => {
       {
         found: false,
         lane: 0,
-        reason: expect.stringMatching(/has no such key\. It was never published, is not admitted yet/) as string,
+        reason: expect.stringMatching(
+          /has no such key\. The command was never published, is not admitted yet/,
+        ) as string,
       },
     ]);
   });

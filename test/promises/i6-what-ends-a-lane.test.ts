@@ -84,7 +84,7 @@ test('a message that the broker refuses to take further is set aside by referenc
   expect((await stack().journal.result(behind)).value.outcome).toBe('ACCEPTED');
   await expectSetAside(key, value);
   const { reasons } = await processor.readiness();
-  expect(reasons.join('\n')).toMatch(/keeps being lost: lane \d.*refused/);
+  expect(reasons.join('\n')).toMatch(/lost repeatedly: lane \d.*refused/);
   expect(await processor.metrics()).toMatch(/payments_lanes_lost_total\{reason="refused"\} [1-9]/);
   await setLedgerBatchBytes(4 * 1024 * 1024);
 });

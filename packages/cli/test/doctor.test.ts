@@ -86,7 +86,7 @@ describe('doctor', () => {
     });
     expect(messages(run, 'settings')).toContain('KAFKA_HEARTBEAT_INTERVAL_MS');
     expect(messages(run, 'topics')).toMatch(
-      /^LANES is 5, and all \d+ topics .* have 3 partitions: set LANES to the number that this prefix was created with[^\n]*$/,
+      /^LANES is 5, but all \d+ topics .* have 3 partitions: set LANES to the number that this prefix was created with[^\n]*$/,
     );
     expect(messages(run, 'registry')).toContain('SCHEMA_REGISTRY_URL');
     expect(messages(run, 'payment-service')).toContain('version segment');

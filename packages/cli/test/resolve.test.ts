@@ -299,7 +299,7 @@ describe('resolve', () => {
     const run = await resolve('unheard', '--decision', 'EXECUTED', '--reason', 'x', '--wait-for', '500ms');
     processor.thaw();
     expect(run).toMatchObject({ code: 5, documents: [] });
-    expect(run.stderr).toMatch(/stays in force.*doctor/);
+    expect(run.stderr).toMatch(/may still be carried out.*doctor/);
     const results = await stack().journal.resultsOf('unheard', 2);
     expect(results[1]?.value).toMatchObject({ outcome: 'ACCEPTED', revision: 2 });
   });

@@ -271,6 +271,6 @@ function unanswered(key: string, commandId: string, error: unknown, timeoutMs: n
     kind: 'unanswered',
     key,
     commandId,
-    problem: `${reason}: nothing is known; to ask again, make the same request`,
+    problem: `${reason}, so the outcome is not known. To ask again, make the same request`,
   };
 }

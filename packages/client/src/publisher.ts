@@ -163,7 +163,7 @@ export class PaymentCommandPublisher {
     const headers = headersOf(type, key, commandId, { ...options, contentType }, new Date());
     const value = contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#encode(topic, checked);
     if (value.length > COMMAND_VALUE_BYTES_MAX) {
-      const message = `takes ${value.length} bytes; a command may take ${COMMAND_VALUE_BYTES_MAX}`;
+      const message = `takes ${value.length} bytes; a command may take at most ${COMMAND_VALUE_BYTES_MAX}`;
       throw invalidCommand(type, [{ path: '', message }]);
     }
     const at = await this.#records.publish({ topic, key: Buffer.from(key), value, headers });
@@ -172,7 +172,7 @@ export class PaymentCommandPublisher {
 
   async #encode(topic: string, fields: object): Promise<Buffer> {
     if (this.#registry === null) {
-      const problem = 'Avro needs SCHEMA_REGISTRY_URL, which is not set: set it, or publish JSON';
+      const problem = 'publishing Avro requires SCHEMA_REGISTRY_URL: set it, or publish JSON';
       throw new RegistryError(problem, { failure: null });
     }
     await this.#registry.ready(topic);
@@ -217,7 +217,7 @@ export function checkPublishOptions(type: CommandType, key: string, options: Pub
   if (bytes <= COMMAND_HEADER_BYTES_MAX) return;
   const lengthOf = (name: (typeof TEXT_OPTIONS)[number]): number => options[name]?.length ?? 0;
   const [field] = TEXT_OPTIONS.toSorted((left, right) => lengthOf(right) - lengthOf(left));
-  const message = `${field} is too long: the command's headers take ${bytes} bytes; they may take ${COMMAND_HEADER_BYTES_MAX}`;
+  const message = `${field} is too long: the command's headers take ${bytes} bytes; they may take at most ${COMMAND_HEADER_BYTES_MAX}`;
   throw new PaymentClientError('INVALID_OPTION', message, field === undefined ? {} : { field });
 }
 

@@ -71,10 +71,11 @@ export class ResultAwaiter {
       onEnd: reject,
     });
     const timer = setTimeout(() => {
-      const problem = `no result of ${key} came within ${timeoutMs} ms: nothing is known of it; to ask again, publish the same command with the same key`;
+      const problem = `no result of ${key} came within ${timeoutMs} ms, so its outcome is not known. To request it again, publish the same command with the same key`;
       reject(new PaymentClientError('NO_RESULT', problem));
     }, timeoutMs);
-    const giveUp = (): void => reject(new PaymentClientError('CLOSED', `the result of ${key} is awaited no more`));
+    const giveUp = (): void =>
+      reject(new PaymentClientError('CLOSED', `the wait for the result of ${key} was cancelled`));
     signal?.addEventListener('abort', giveUp);
     const awaited = promise.finally(() => {
       clearTimeout(timer);

@@ -50,7 +50,7 @@ describe('a request whose first try may have written the command', () => {
     ['finds no registry', NO_REGISTRY],
   ])('does not say that nothing was sent when a later try %s', async (_what, later) => {
     const { answer, tries } = await requestOf(LOST, later);
-    expect(await answer).toMatchObject({ kind: 'unanswered', problem: /nothing is known/ });
+    expect(await answer).toMatchObject({ kind: 'unanswered', problem: /the outcome is not known/ });
     expect(tries()).toBeGreaterThan(1);
   });
 });

@@ -108,7 +108,7 @@ describe.each([
     await side.keepSilent('late');
     const fields = transferInOf('late');
     const answer = await client.request('transfer-in', 'late', fields, { timeoutMs: 400 });
-    expect(answer).toMatchObject({ kind: 'unanswered', key: 'late', problem: /nothing is known.*ask again/ });
+    expect(answer).toMatchObject({ kind: 'unanswered', key: 'late', problem: /the outcome is not known.*ask again/ });
     expect(resultOf(await client.request('transfer-in', 'late', fields, WAIT)).outcome).toBe('ACCEPTED');
     expect(await side.calls('transfer-in', 'late')).toBe(1);
   });

@@ -15,7 +15,7 @@ const VALUES_MAX = 100_000;
 const LOST_NAME = '__proto__';
 const LONG_BYTES_MAX = 10;
 const INT_MAX = 2 ** 31 - 1;
-const CUT_SHORT = 'they end within the value';
+const CUT_SHORT = 'they end before the value does';
 
 /** An avsc type as data. Each member below the first is there for its kinds of type only. */
 export interface AvroType {
@@ -122,7 +122,7 @@ class Walk {
         this.#record(type, matching(type, reader), path);
         return false;
       default:
-        throw new AvroBytesError(`there is no reading of the type ${type.typeName}`);
+        throw new AvroBytesError(`the type ${type.typeName} is not supported`);
     }
   }
 

@@ -12,7 +12,7 @@ export function readKey(bytes: Buffer | null | undefined): KeyResult {
     return {
       ok: false,
       reason: 'NO_KEY',
-      problem: 'the message has no key; its key is the idempotency key of the command',
+      problem: 'the message has no key; the key is required, as the idempotency key of the command',
     };
   }
   const problem = keyProblem(bytes.toString('latin1'));
@@ -24,7 +24,7 @@ export function keyProblem(key: string): string | null {
   if (key.length === 0 || key.length > KEY_LENGTH_MAX)
     return `the key has ${key.length} bytes; it must have 1 to ${KEY_LENGTH_MAX}`;
   if (!/^[\x21-\x7e]+$/.test(key))
-    return 'the key must consist of printable ASCII without blanks (0x21 to 0x7E), not framed by a serializer';
+    return "the key must be printable ASCII without blanks (0x21 to 0x7E), as raw bytes without a serializer's framing";
   if (key.endsWith(EXECUTE_SUFFIX))
     return `the key must not end in ${EXECUTE_SUFFIX}, which the processor appends itself`;
   return null;

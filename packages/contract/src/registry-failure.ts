@@ -100,10 +100,10 @@ function registryFailureInWords(failure: RegistryFailure, url: string): string {
       return `${where} does not speak TLS with us (${failure.code}): check scheme and port of SCHEMA_REGISTRY_URL`;
     case 'not-a-registry': {
       const form = failure.contentType === null ? 'without a content type' : `as ${failure.contentType}`;
-      return `the server at ${url} is not a schema registry (HTTP ${failure.status} ${form}): check scheme, host and path of SCHEMA_REGISTRY_URL, which must be the base URL of a Confluent-compatible registry; also check any proxy in front of it`;
+      return `the server at ${url} is not a schema registry (HTTP ${failure.status} ${form}): check scheme, host and path of SCHEMA_REGISTRY_URL, which must be the base URL of a Confluent-compatible registry. Also check any proxy in front of it`;
     }
     case 'subject-missing':
-      return `${where} does not have our schema under ${failure.subjects.join(', ')}: for a new release or prefix run \`npm run cli -- schemas register\`; if it lost its data, restore it, because messages in Kafka refer to its old ids; if it is the wrong registry, correct SCHEMA_REGISTRY_URL`;
+      return `${where} does not have our schema under ${failure.subjects.join(', ')}. For a new release or prefix, run \`npm run cli -- schemas register\`. If the registry lost its data, restore it, because messages in Kafka refer to its old ids. If it is the wrong registry, correct SCHEMA_REGISTRY_URL`;
     case 'server-error': {
       const message = failure.message === null ? '' : `: ${failure.message}`;
       return `${where} fails (HTTP ${failure.status}${message}): check the registry and any proxy in front of it; we retry`;

@@ -49,7 +49,7 @@ export function jsonCopyOf(topic: string): string {
 /** What to do about topics that seem to be missing. */
 export function missingTopicsRemedy(topics: readonly string[]): string {
   const option = topics.some((topic) => topic.endsWith(JSON_COPY_END)) ? ' --json-copies' : '';
-  return `run \`npm run cli -- topics create${option}\`, or see TOPIC_PREFIX (Kafka hides topics from users without rights on them; check with \`doctor --rights\`)`;
+  return `run \`npm run cli -- topics create${option}\`, or correct TOPIC_PREFIX. Kafka also hides topics from users without rights on them: check with \`doctor --rights\``;
 }
 
 /** On a copy: why the original could not be read. Such a copy is unchanged. */

@@ -48,7 +48,7 @@ export class WatchedFile {
     if (this.#isWarned) return;
     this.#isWarned = true;
     const reason = error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error);
-    process.emitWarning(`${this.#path} cannot be reread (${reason}): its previous text stays in force`);
+    process.emitWarning(`${this.#path} cannot be reread (${reason}): its previous content stays in use`);
   }
 }
 

@@ -264,7 +264,7 @@ describe('hostile bytes', () => {
   const cases: [string, Record<string, unknown>, readonly number[], RegExp][] = [
     ['a count of items that take no bytes', nullArrays, [...HUGE], /more than 100000 values/],
     ['a negative count of them', nullArrays, [0xff, ...HUGE.slice(1), 0, 0], /more than 100000 values/],
-    ['a count of items that are not there', longArrays, [...HUGE], /end within the value/],
+    ['a count of items that are not there', longArrays, [...HUGE], /end before the value does/],
     ['a block that lies about its bytes', longArrays, [0x01, 0x7e, 0x02, 0x00], /states a length of 63/],
     ['nesting without end', tree, Array.from({ length: 30_000 }, () => 2), /nested more than 100 deep/],
     ['records that double without bytes', doubling, [], /more than 100000 values/],

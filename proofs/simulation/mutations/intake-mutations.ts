@@ -31,7 +31,7 @@ export const INTAKE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a name that cannot be passed on is left out',
-    find: "context.addIssue({ code: 'custom', path: [LOST_NAME], message: 'is a name that cannot be passed on' });",
+    find: "context.addIssue({ code: 'custom', path: [LOST_NAME], message: 'is a name that cannot be sent to the service' });",
     toldBy: 'packages/contract/test/command-fields',
   },
   {

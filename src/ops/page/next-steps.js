@@ -40,7 +40,7 @@ const REASONS = [
     DOCTOR,
   ],
   [
-    'keeps being lost',
+    'lost repeatedly',
     'The processor retries. After three failures it sets the message aside. See the log.',
     'PaymentsLaneStalled',
     DOCTOR,

@@ -264,7 +264,7 @@ function publishError(error: unknown, topic: string, mayBeWritten: boolean): Pub
   return new PublishError(
     mayBeWritten ? 'NOT_CONFIRMED' : 'NOT_WRITTEN',
     mayBeWritten
-      ? `it is not known whether the record for ${topic} was written (${message}): publish it again with the same key, which is safe`
+      ? `it is not known whether the record for ${topic} was written (${message}). Publish it again with the same key: that is safe`
       : `the brokers refused the record for ${topic}: ${message}`,
     error,
   );

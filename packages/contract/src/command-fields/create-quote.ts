@@ -36,7 +36,7 @@ const accountRule = {
 
 /** If two fields contradict each other, we must not choose one. */
 const othersRule = {
-  message: 'must not contradict the other fields: give each value only once',
+  message: 'must not contradict other fields: give each value only once',
   path: ['otherFieldsJson'],
 };
 

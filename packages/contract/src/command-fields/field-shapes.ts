@@ -61,7 +61,7 @@ export const optionalTextMap = z
     // zod sees a raw number as an object with a member.
     if (isRawNumber(value)) context.addIssue({ code: 'custom', message: 'must be an object' });
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, LOST_NAME)) return;
-    context.addIssue({ code: 'custom', path: [LOST_NAME], message: 'is a name that cannot be passed on' });
+    context.addIssue({ code: 'custom', path: [LOST_NAME], message: 'is a name that cannot be sent to the service' });
   })
   .pipe(textMap);
 

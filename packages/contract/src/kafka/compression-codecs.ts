@@ -309,5 +309,7 @@ function chunkBytesFor(bytes: number): number {
 
 function refuseToWrite(codecName: string): () => Promise<never> {
   return () =>
-    Promise.reject(new UnsupportedCompressionError(`Records are not written with ${codecName}: use gzip or zstd`));
+    Promise.reject(
+      new UnsupportedCompressionError(`the processor does not write records with ${codecName}: use gzip or zstd`),
+    );
 }
