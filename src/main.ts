@@ -3,8 +3,9 @@
  *
  *   Kafka: commands -> lanes, each with its ledger -> the payment API -> lanes -> Kafka: results, status changes
  *
- *   settings -> endpoints -> schemas and topics checked -> payment service checked -> lanes open; each step waits for an answer
- *   SIGTERM  -> lanes released: calls end, their answers are committed, the process leaves the group -> end
+ *   start    settings -> endpoints -> schemas and topics checked -> payment service checked -> lanes open. Each step waits for
+ *            an answer
+ *   SIGTERM  lanes released (calls end, and their answers are committed) -> the process leaves the group -> end
  */
 import { apiSettings } from './api/api-settings.ts';
 import { createPaymentApi } from './api/payment-api.ts';
@@ -102,7 +103,7 @@ const lanes = new LaneSet({
   traces: tracing.traces,
   steps,
   address: () => address,
-  // A restarted process restores what it needs; a crippled one would only hold lanes.
+  // After a restart the process can work again. Without one it would keep lanes that it cannot serve.
   onFatal: (error) => {
     log.fatal({ event: 'fatal', err: error });
     process.exit(1);

@@ -36,7 +36,7 @@ export class AdmittedTime {
     this.#parts = parts;
   }
 
-  /** By the slower of two clocks; -Infinity: not known yet. Asks the brokers if no answer is awaited. */
+  /** By the slower of two clocks; -Infinity: not known yet. Asks the brokers unless a question is already open. */
   upToMs(): number {
     const positions = this.#parts.positions();
     if (

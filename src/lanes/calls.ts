@@ -273,7 +273,7 @@ export class Calls {
       this.#running -= 1;
       const span = { beganMonotonicMs, endedMonotonicMs: clock.monotonicMs() };
       const call = { operation: attempt.operation, attempt: order.attempt, reading, ...timesOf(span, clock) };
-      // Before the lane gets the outcome, so that the call of a lost lane is traced too.
+      // Traced before the lane gets the outcome, so that the call of a lost lane is traced too.
       traces.called(order.command, call);
       this.#end(attemptId, attempt, { kind: 'answered', reading, span });
       this.#pump();

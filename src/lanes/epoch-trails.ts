@@ -27,7 +27,7 @@ export class EpochTrails {
     this.#spans.set(topic, [...before, { epoch, end }]);
   }
 
-  /** What the broker is to be asked about; undefined: nothing with an epoch was read. */
+  /** The epoch to ask the broker about; undefined: nothing with an epoch was read. */
   first(topic: string): EpochSpan | undefined {
     return this.#spans.get(topic)?.[0];
   }
@@ -49,6 +49,6 @@ export class EpochTrails {
 function spansUpTo(spans: readonly EpochSpan[], position: bigint): EpochSpan[] {
   const last = spans.findIndex(({ end }) => end >= position);
   if (last < 0) return [...spans];
-  // A later epoch vouches for what is before it.
+  // All spans after `last` begin at the position or later.
   return spans.slice(0, last + 1).map(({ epoch, end }) => ({ epoch, end: end < position ? end : position }));
 }

@@ -2,8 +2,8 @@
  * The operators' holds of a lane, as its owner knows them: from the ledger and the holds topic.
  *
  * An order is in force from the moment the owner reads it. The owner commits its ledger record after that, so the record proves
- * that this owner begins no call against the order. An order may have come while nobody had the lane. So no call begins until
- * the owner has read the topic as far as it was written when it took the lane.
+ * that this owner begins no call against the order. An operator may have given an order while nobody owned the lane. So no call
+ * begins until the owner has read the topic as far as it was written when it took the lane.
  *
  * A fenced owner may not know yet that it is fenced, and may begin calls until its heartbeat is too old. Until then we confirm no
  * order.

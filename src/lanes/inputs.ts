@@ -214,7 +214,7 @@ export class Inputs {
     transaction.beginPhase(untilMs);
     this.#take(transaction, this.#holds, handlers.holds);
     this.#take(transaction, this.#decisions, handlers.decisions);
-    // Commands get their own time: there may be many observations.
+    // Commands get their own share of the time, because there may be many observations.
     transaction.beginPhase(halfwayMs(this.#parts.clock.monotonicMs(), untilMs));
     if (!transaction.isEmpty() || this.#observationsWait.isOver()) this.#takeObservations(handlers, transaction);
     transaction.beginPhase(untilMs);

@@ -9,10 +9,14 @@
  *   stopped     cannot continue without an operator; says why
  *
  * The owner is the process of the last OWNER record in the ledger. Every earlier owner must have released the lane or be fenced.
- * The group only decides who tries. The lane is crash-only: on any doubt it discards its memory, and the process acquires it
- * again. It first waits until the group has confirmed this process again. Otherwise a process that wakes from a freeze and the
- * true owner would fence each other in turn. The lane owns its inputs and the resources of its state. Leaving a state disposes of resources
- * that the next state does not take over.
+ * The group only decides who tries.
+ *
+ * The lane is crash-only: whenever its state is in doubt, it discards its memory, and the process acquires it again. It first waits
+ * until the group has confirmed this process again. Otherwise a process that wakes from a freeze and the true owner would fence
+ * each other in turn.
+ *
+ * The lane owns its inputs and the resources of its state. Leaving a state disposes of resources that the next state does not take
+ * over.
  */
 import type { BatchReply, FetchedBatch, FilteredRecords, GroupOffset } from '../consumers/group-member.ts';
 import { errorText } from '../consumers/message-failures.ts';

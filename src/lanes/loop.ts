@@ -192,7 +192,7 @@ export class Loop {
   }
 
   async #rest(): Promise<void> {
-    // A lane was cut short and has more. Other work gets its turn first.
+    // A lane ran out of time and has more to commit. Other work gets its turn first.
     if (this.#seats.some(({ isAwake }) => isAwake)) await new Promise((resolve) => setImmediate(resolve));
     else await this.#signal.wait(Math.max(0, this.#wokeAllMs + WAKE_ALL_MS - this.#clock.monotonicMs()));
   }

@@ -42,7 +42,7 @@ export class ObservationReader {
 
   read(place: Place, message: InputMessage): ObservationItem | Unavailable {
     const { key } = message;
-    let problem = 'not an observation by the processor, and only the processor may write to this topic';
+    let problem = 'the processor did not write this, and nothing else may write to this topic';
     try {
       const observation = message.cut === null ? decodeObservation(message.value) : null;
       const id = key?.toString() ?? '';

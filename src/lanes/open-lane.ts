@@ -266,7 +266,7 @@ export class OpenLane implements LaneFiller {
       transaction.mark(null);
       this.#careful.markCleared();
     }
-    if (this.#isBarren(clock.monotonicMs())) transaction.commitAnyway();
+    if (this.#mustShowProgress(clock.monotonicMs())) transaction.commitAnyway();
     return transaction;
   }
 
@@ -315,7 +315,7 @@ export class OpenLane implements LaneFiller {
    * True if this ownership has committed nothing, though it is ending in order or has lasted. It then commits its position: several
    * owners in a row that commit nothing look as if a message made them fail.
    */
-  #isBarren(monotonicMs: number): boolean {
+  #mustShowProgress(monotonicMs: number): boolean {
     return this.#commit === 0 && (this.#stage === 'draining' || monotonicMs - this.#beganMonotonicMs > STEADY_MS);
   }
 }

@@ -1,7 +1,8 @@
 /**
- * Whether this process stands aside. A member that the payment service does not serve, or that cannot reach all of Kafka, announces
- * that each time it joins the group. It gets lanes only if all members announce it (`assigner.ts`): when credentials are revoked for
- * all, no lane moves.
+ * Whether this process stands aside: it stays in the group, but leaves the lanes to members that can do the work.
+ *
+ * A member that the payment service does not serve, or that cannot reach all of Kafka, announces that each time it joins the group.
+ * It gets lanes only if all members announce it (`assigner.ts`). So when credentials are revoked for all, no lane moves.
  *
  *   with lanes -> for a minute its settings are refused, or a broker does not answer it: it rejoins and announces that -> aside
  *   aside, others have the lanes -> a check of the service succeeds, and all brokers answer: it rejoins -> with lanes

@@ -56,7 +56,7 @@ export class Troubles {
   /** The broker refused something since the lane was last opened. */
   #wasRefused = false;
   #suspect: Suspect | null = null;
-  /** No message can have caused the last loss, so it does not count as a try. */
+  /** Something other than a message caused the last loss, so it does not count as a try. */
   #isExplained = false;
   /** Failed commits, each soon after the previous one. */
   #failedInRow = 0;

@@ -1,6 +1,6 @@
 /**
- * Warms up before the process joins its group. A member that joins gets lanes of others at once. They would wait here until their
- * part of the ledger is read, a producer is open and connections are made.
+ * Warms up before the process joins its group. A member that joins gets lanes of others at once. Without a warm-up, these lanes
+ * would wait until their part of the ledger is read, a producer is open and connections are made.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { sleep } from '../consumers/signal.ts';

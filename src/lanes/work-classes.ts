@@ -1,5 +1,5 @@
 /**
- * Classes of work share the call slots and the rate. Each has a guaranteed share; the others get what it does not use.
+ * Classes of work share the call slots and the rate. Each class has a guaranteed share. What one does not use goes to the others.
  *
  *   execution           completes a payment that somebody waits for, before its quote expires; or rejects an incoming one
  *   transfer            pulls money in; comes in large numbers

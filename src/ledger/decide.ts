@@ -89,7 +89,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   const { phase } = entry;
   if (phase.state !== 'INTENT' || phase.attemptId !== event.attemptId) return UNCHANGED;
   const settlement = settlementOf(entry, policy);
-  // Where nothing else can settle a doubt, an operator's word does.
+  // Where nothing else can settle a doubt, an operator's decision does.
   const proof = proofOf(entry);
   const isDecidedByOperator = settlement === 'NONE' && proof?.by === 'OPERATOR';
   const isLookedUp = OPERATIONS[operationOf(entry)].lookUp !== null;
@@ -106,7 +106,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   const { nowMs } = event;
   const call = {
     sentMs: phase.atMs,
-    // A call cut off before its deadline may still arrive.
+    // A call that was cut off before its deadline may still reach the service.
     endedMs: Math.max(nowMs, event.beganMs + phase.timeoutMs),
     nowMs,
   };
@@ -172,7 +172,7 @@ function accepted(
   }
   const { quote } = verdict;
   if (quote?.status === 'PROCESSING' || quote?.status === 'COMPLETED') {
-    // It was not asked to. Executing this quote would be refused, and executing another would pay twice.
+    // We did not ask for that. Executing this quote would be refused, and executing another would pay twice.
     const warnings = [
       ...verdict.warnings,
       `the service executed the quote as soon as it created it: its status is ${quote.status}`,

@@ -17,7 +17,7 @@ export function effectOf(decision: Decision): Effect | null {
     case 'look-up':
       return null;
     case 'next':
-      // The quote was made, whatever happens to its execution. A copy that is noted meanwhile shows nothing.
+      // The quote was made, whatever happens to its execution. Without `seen`, the entry only noted a copy.
       if (decision.entry.phase.state !== 'QUOTED' || decision.seen === null) return null;
       return { transactionId: decision.entry.quoted?.transactionId ?? null };
     case 'finish': {

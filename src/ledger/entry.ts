@@ -140,7 +140,7 @@ export interface Entry {
   /** Quotes in a row that expired on arrival: before any execution could begin. */
   readonly quotesRunOut: number;
   readonly copies: readonly Copy[];
-  /** How often this entry made our own code fail (invariant I6). */
+  /** How often our own code failed while it handled this entry (invariant I6). */
   readonly drops: number;
   /** Operators' decisions so far, with who and why; every later result repeats them. */
   readonly audit: readonly string[];

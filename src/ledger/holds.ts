@@ -48,7 +48,7 @@ const text = z.string().min(1).max(ORDER_TEXT_MAX);
 const instant = z.string().refine((given) => instantMs(given) !== null, 'is not ISO 8601 with a zone');
 const common = { operator: text, reason: text, until: instant.nullable().default(null), at: instant };
 
-/** Ignores fields of a newer version: where they would narrow a hold, it holds more than was meant, which is safe. */
+/** Ignores fields that a newer version added. If such a field narrows a hold, we hold more than was meant, which is safe. */
 export const holdOrder: z.ZodType<HoldOrder> = z.discriminatedUnion('action', [
   z.object({ action: z.literal('HOLD'), commandTypes: z.array(z.enum(COMMAND_TYPES)).max(TYPES_MAX), ...common }),
   z.object({ action: z.literal('RELEASE'), commandTypes: z.array(text).max(TYPES_MAX), ...common }),

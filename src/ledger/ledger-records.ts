@@ -39,7 +39,7 @@ export interface Claim extends Claimant {
 
 export interface OwnerRecord extends Claimant {
   readonly atMs: number;
-  /** Owners in a row before this one that committed nothing but their owner record. Stored ledgers have this field, so it keeps its name. */
+  /** Owners in a row before this one that committed nothing but their owner record. Stored records use this name. */
   readonly barren: number;
   /** Until when a fenced owner may begin calls, because it may not know that it is fenced; 0: none may. */
   readonly fencedCallUntilMs: number;

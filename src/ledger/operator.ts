@@ -92,7 +92,7 @@ function retry(
     const instead = outcome === 'UNKNOWN' ? 'decide EXECUTED or NOT_EXECUTED' : 'publish it again under a new key';
     return refused(`the service may have forgotten the key of the earlier call: ${instead}`);
   }
-  // Fields that were INVALID show only now whether they ask for immediate execution.
+  // The entry of an INVALID command does not say yet whether the fields ask for immediate execution.
   const isUntouched = entry.attempts === 0 && entry.quoted === null;
   const again: Entry = {
     // Somebody may have set the clock since it was finished, or another clock may be ahead.
@@ -116,7 +116,7 @@ function retry(
 }
 
 function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): CommandResult {
-  // A reader who follows the payment must not have to guess it: a replaced quote's transaction names the key as well.
+  // A reader who follows the payment needs the id: the key does not identify it, because a replaced quote's transaction names it too.
   const transactionId = order.transactionId ?? subjectOf(entry)?.transactionId ?? null;
   const transaction = transactionId === null ? null : transactionWithId(transactionId);
   const verdict = {

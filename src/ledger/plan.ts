@@ -41,7 +41,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   const mayRepeat = isKeyTrusted(firstSentMs, nowMs, policy);
   const proof = proofOf(entry);
   if (proof !== null) {
-    // An operator can be wrong; then only the key protects.
+    // An operator can be wrong. Then only the idempotency key prevents a second effect.
     const mayCall = proof.by === 'LOOK_UP' || mayRepeat;
     if (mayCall && !isTooLate) {
       const again = quoteAgainOf(entry, nowMs);

@@ -43,7 +43,7 @@ const WEIGHTS: Readonly<Record<PollWorkKind, number>> = {
   sweep: 1,
 };
 
-/** A longer gap in polling is caught up separately, so that new transactions do not wait for it. */
+/** After a longer gap in polling, the catch-up lists the gap, so that new transactions do not wait for it. */
 const GAP_MS = 2 * CLOCKS_MS;
 const REVERSED_STATUSES = ['REFUNDED', 'FAILED', 'REJECTED'];
 /** Poll intervals between two passes. */
@@ -83,7 +83,7 @@ export class PollAgenda {
     const { forgottenAfterMs, forgottenToMs, startMs } = record;
     this.#kept = { startMs, forgottenAfterMs, forgottenToMs };
     const isGap = nowMs - record.discoveredToMs > GAP_MS;
-    // After a quiet time, those listed before have no state any more: an overlap would announce them again.
+    // After a long quiet time, the states of the transactions listed last are forgotten: an overlap would announce them again.
     const mayOverlap = record.discoveredToMs >= options.forgottenToMs;
     this.#catchUp = new CatchUp(record.unlisted, startMs);
     if (isGap) this.#catchUp.add({ fromMs: record.discoveredToMs + (mayOverlap ? -CLOCKS_MS : 1), toMs: nowMs });

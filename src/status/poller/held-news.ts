@@ -183,7 +183,7 @@ const PLACES = {
   'any new': (effect) => (effect.on === 'new' ? [effect.type] : null),
 } as const satisfies Record<string, (effect: PossibleEffect) => readonly (string | null)[] | null>;
 
-/** Looks for one call that may have caused it, and does not count them: there may be thousands. */
+/** Stops at the first call that may have caused it: there may be thousands. */
 function isFree(held: Held, { readUpTo, stateOf }: Look, effects: EffectsByPlace): boolean {
   const transaction = held.observations.at(-1)?.transaction;
   if (held.lastAddition > readUpTo || transaction === undefined) return false;

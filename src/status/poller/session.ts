@@ -5,8 +5,8 @@
  *   watching   loads the states of all lanes, then works page by page: asks, judges, notes; the outbox publishes
  *   ended      stopped by its owner; the clock was set back; or the lane could not publish, which rejects `run`
  *
- * The lane, which may be fenced, commits a page's news before the record counts the page as read. So a successor needs nothing
- * of a session but its record. It owns nothing that must be closed.
+ * The lane, which may be fenced, commits a page's news before the record counts the page as read. So a successor needs only the
+ * record of the previous session. A session owns nothing that must be closed.
  */
 import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
 import { aheadMsOf, SET_MS_MIN, type Clock } from 'payment-processor-contract/clock';
@@ -128,7 +128,7 @@ export class PollSession {
         if (state === null) unreadable += 1;
         else this.#watch.update(state, this.#clock.nowMs());
       }
-      // A million states take seconds, and the process has just taken over lanes.
+      // Loading a million states takes seconds, and the process has just taken over lanes.
       await this.#port.wait(0);
     }
     this.#agenda = new PollAgenda(

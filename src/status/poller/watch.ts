@@ -166,8 +166,8 @@ function wasExecuted({ quoteIsDerived, quoteStatus }: TransactionState): boolean
 }
 
 /**
- * Instants of the last change and the last command. Seeing it for the first time does not count: after a catch-up all would be young
- * at once, and those that really are would wait.
+ * Instants of the last change and the last command. Seeing a transaction for the first time does not count. Otherwise all would be
+ * young after a catch-up, and the truly young ones would wait.
  */
 function touchesOf(state: TransactionState): number[] {
   const updatedMs = instantOf(state.updatedAt);
