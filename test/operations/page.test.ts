@@ -231,7 +231,7 @@ describe('the page shows the state of the processor', () => {
     const text = await opened.text();
     expect(await opened.page.locator('#headline').innerText()).toBe('Starting');
     expect(text).toMatch(/Waiting in Kafka\s+not known/);
-    expect(text).toMatch(/Lanes open\s+0 of 6\s+none handed out yet/);
+    expect(text).toMatch(/Lanes open\s+0 of 6\s+none assigned yet/);
     await expectClean(opened);
   });
 

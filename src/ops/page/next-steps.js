@@ -133,7 +133,7 @@ export const STEPS = {
     'cli dead-letters list --open',
   ),
   ownFailures: step(
-    'This is a bug: see own-failure in the log. What fails three times is set aside.',
+    'This is a bug: see own-failure in the log. A message or command that fails three times is set aside.',
     'PaymentsOwnFailures',
     'cli dead-letters list --reason SET_ASIDE',
   ),

@@ -243,7 +243,7 @@ function lagNote({ lanes, unreportedLanes }, isKnown) {
  * @param {number} open
  */
 function lanesNote({ lanes, unreportedLanes }, open) {
-  if (lanes.length === 0) return 'none handed out yet';
+  if (lanes.length === 0) return 'none assigned yet';
   if (unreportedLanes.length > 0) return `${count(unreportedLanes.length)} not reported`;
   const stopped = lanes.filter(({ stage }) => stage === 'stopped').length;
   if (stopped > 0) return `${count(stopped)} stopped`;

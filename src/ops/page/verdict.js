@@ -18,7 +18,7 @@ export function verdictOn(state) {
   const findings = findingsOf(state);
   const fault = lastFault(state);
   if (state.isStarting) {
-    const summary = 'Lanes open as the group hands them out.';
+    const summary = 'Lanes open as the group assigns them.';
     return { level: 'warning', headline: 'Starting', summary, findings: findings.map(asWarning) };
   }
   if (state.holds.length > 0) {

@@ -29,7 +29,7 @@ export function addHoldCommands(program: CliCommand): void {
     .option('--until <instant>', 'when the hold ends by itself, in ISO 8601 with a time zone', instant).details(`
 Without a type it holds all types. Exit code 0 means that each lane's owner has confirmed the hold. From then on, no member
 of the group begins a call for these types until they are released or --until has passed.
-Held commands wait in Kafka, and still expire at their own time limit. Calls under way end, and their results are committed.
+Held commands wait in Kafka or in the ledger, and still expire at their own time limit. Calls under way end, and their results are committed.
 Look-ups continue. A hold of execute-quote also holds quotes that lead to an execution.
 A later hold of a type replaces an earlier one; the command prints which. It needs no schema registry.
 Exits with 5 in two cases:

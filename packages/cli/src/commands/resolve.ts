@@ -78,16 +78,16 @@ revision that is no longer the current one.
 Before EXECUTED or NOT_EXECUTED it looks up the command's transaction at the service, if API_BASE_URL, API_TOKEN_ID and
 API_CLIENT_SECRET are set. With --transaction-id it looks up that transaction instead, and these settings are required.
 It prints which fields it compared with the command, and which it could not compare.
-Unless --unverified is given, it refuses NOT_EXECUTED (exit code 7) if the service does not list that transaction, or if
-the transaction shows an execution. It refuses EXECUTED if
-- the service does not list the transaction, or could not be asked;
+Unless --unverified is given, it refuses NOT_EXECUTED (exit code 7) if the look-up fails, if the service does not list that
+transaction, or if the transaction shows an execution. It refuses EXECUTED if
+- the look-up fails, or the service does not list the transaction;
 - its accounts, amount, quote or time differ from the command's, or nothing can be compared;
 - the command executes a quote, but the transaction does not have the status of an executed quote;
 - other transactions from the time of the command's calls match as well;
 - it belongs, or may belong, to another command.
 
-At a terminal it asks for confirmation, unless --yes is given. If it does not ask and an operator has decided on the key
-before, --expected-revision must name the current revision.
+At a terminal it asks for confirmation, unless --yes is given. Without a terminal it does not ask. If it does not ask and
+an operator has decided on the key before, --expected-revision must name the current revision.
 Exit codes:
   0  the decision was carried out (a RETRY: and the command was ACCEPTED)
   3  the key is not known
