@@ -69,7 +69,7 @@ export async function findKeys(
     },
   });
   cuts.push(...hidden);
-  if (keys.size >= KEYS_MAX) cuts.push(`any further keys: the search ends at ${KEYS_MAX}`);
+  if (keys.size >= KEYS_MAX) cuts.push(`keys beyond the first ${KEYS_MAX}`);
   if (unread.count > 0)
     cuts.push(
       `${unread.count} records of the results and the ledger, which this release cannot read, or cannot read now`,
