@@ -1,6 +1,6 @@
 /**
- * Before a decision is published, checks in the service the transaction that it names: whether it exists, whether it matches
- * the command, and which other transactions match too.
+ * Looks up the transaction that a decision names, before the decision is published: whether it exists, whether it matches the
+ * command, and which other transactions match too.
  */
 import type { PaymentApi } from '../../../src/api/payment-api.ts';
 import { systemClock } from 'payment-processor-contract/clock';
@@ -18,7 +18,7 @@ type Lists = Pick<PaymentApi, 'listTransactions'>;
 
 /** What a check found. */
 export interface CheckResult {
-  /** What speaks against the decision; null: nothing. */
+  /** Why the decision may be wrong; null: nothing was found against it. */
   readonly doubt: string | null;
   /** The compared fields. */
   readonly notes: readonly string[];

@@ -143,7 +143,7 @@ export interface ScannedEntry<Wanted extends Entry = Entry> {
  * Present entries of all lanes, within limits of time and number.
  * @param mayBe cheap filter on the key and the raw record, so that most records need no decoding
  * @param isWanted filter on the present entry
- * @returns the entries, and sentences about unread records
+ * @returns the entries, and what was not read, in words
  * @throws the Kafka client's error; an Error naming the topic that does not exist; CliFailure for another release's ledger
  */
 export async function scanLedger<Wanted extends Entry>(

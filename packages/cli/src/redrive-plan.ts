@@ -122,7 +122,7 @@ function stateOf({ phase }: Entry): string {
   return phase.state === 'DONE' ? phase.outcome : `not finished (${phase.state})`;
 }
 
-/** Answered unread: nothing was sent, the ledger knows only its bytes, and no RETRY can run it. */
+/** The message got its result without being read: nothing was sent, the ledger knows only its bytes, and no RETRY can run it. */
 function isUnread({ attempts, fieldsJson, phase }: Entry): boolean {
   const isEnded = phase.state === 'DONE' && ['INVALID', 'FAILED'].includes(phase.outcome);
   return isEnded && fieldsJson === null && attempts === 0;
@@ -215,7 +215,7 @@ export function readyOf(
   const isNewKey = target.key !== ownKey;
   const notes = consequencesOf(letter, target, entry, isNewKey, Date.now());
   if (target.commandType === null) {
-    // Its operator was told that it changed nothing, and the publisher may have acted on the result since.
+    // Its operator knows that it changed nothing, and the publisher may have acted on the result since.
     const instead = `Check with \`show ${target.key}\` and decide again with \`resolve\`, or redrive this one alone`;
     if (isBulk) throw unsent('refused', `it is an operator's decision. ${instead}`);
     return { kind: 'ready', letter, target, notes };

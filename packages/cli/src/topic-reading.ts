@@ -66,7 +66,7 @@ export async function deletedSince(settings: CliSettings, topic: string, sinceMs
 /**
  * Limits a reading's time. After the limit the reading continues in the background, so use it only in processes that end
  * soon.
- * @param reading resolves to sentences about unread records
+ * @param reading resolves to what was not read, in words
  * @returns those, or a sentence about the time limit; none: all was read
  */
 export async function within(

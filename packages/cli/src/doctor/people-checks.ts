@@ -16,7 +16,7 @@ const READ_FOR_MS = 30_000;
 /** Per lane: more dead letters usually share one cause. */
 const LETTERS_NEWEST = 20_000;
 const RECENT_MS = 3_600_000;
-/** Its operator got an answer, and it is not a command: nobody redrives it. */
+/** A refused decision is not a command, and its operator got the answer: nobody redrives it. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
 function notRead(cut: string): string {

@@ -20,7 +20,7 @@ export const KEYS_MAX = 20;
 
 export interface FoundKeys {
   readonly keys: readonly string[];
-  /** Sentences about unread records. */
+  /** What was not read, in words. */
   readonly cuts: readonly string[];
 }
 
@@ -147,7 +147,7 @@ export function unreadChanges(changes: readonly StatusEvent[]): string[] {
   return count === 0 ? [] : [`the keys in ${count} status changes, which this release cannot read, or cannot read now`];
 }
 
-/** Why no command was found for a payment that has status changes. @param cuts sentences about unread records */
+/** Why no command was found for a payment that has status changes. @param cuts what was not read, in words */
 export function noCommandText(id: string, cuts: readonly string[]): string {
   if (cuts.length > 0) return `no command in the records read names ${id}`;
   return [

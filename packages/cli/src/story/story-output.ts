@@ -76,7 +76,7 @@ function stateText({ entries, isCutShort, messages }: Story, entry: Entry | null
   return isMissing ? 'not in the ledger: not admitted yet (see `lag`), or forgotten' : 'not in the ledger';
 }
 
-/** A result says nothing of an earlier command of its key. */
+/** A result does not mention earlier commands of its key. */
 function earlierLines(story: Story): string[] {
   const outcome = earlierOutcomeOf(story);
   return outcome === null

@@ -63,7 +63,7 @@ export interface Story {
   readonly decisions: readonly Published<StoryDecision>[];
   readonly letters: readonly StoryLetter[];
   readonly changes: readonly StatusEvent[];
-  /** Sentences about unread records. */
+  /** What was not read, in words. */
   readonly cuts: readonly string[];
   /** A topic was not read to its end: the latest records may be missing. */
   readonly isCutShort: boolean;

@@ -1,4 +1,4 @@
-/** The story of a key as lines in time order. Pure; the caller masks texts of others. */
+/** The story of a key as lines in time order. Pure; the caller masks texts that others wrote. */
 import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import { auditOf } from '../../../../src/ledger/operator.ts';
 import type { CommandResult } from 'payment-processor-contract/types';
