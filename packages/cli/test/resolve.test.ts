@@ -66,7 +66,7 @@ describe('unknown list', () => {
     const text = await list();
     expect(text).toMatchObject({ code: 0 });
     expect(text.stdout).toMatch(
-      /^first {2}transfer-in {2}transaction not known {2}first call 2.*UNKNOWN for \d+ .* lane \d/m,
+      /^first {2}transfer-in {2}transaction unknown {2}first call 2.*UNKNOWN for \d+ .* lane \d/m,
     );
     expect(text.stdout).toContain('npm run cli -- show first\n');
     expect(text.stdout).toMatch(/npm run cli -- transactions list --all --sort-order asc --start-date 2\S+Z$/m);

@@ -68,7 +68,7 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       const { confirmedMs, id, lanes, pending, unconfirmed } = await submitOrder(settings, order, {
         forMs: flags.waitFor,
         onWaiting: (unconfirmedNow) =>
-          output.note(`written to every lane; waiting for confirmation: ${unconfirmedNow}`),
+          output.note(`written to every lane; waiting for ${unconfirmedNow}`),
       });
       const isConfirmed = pending.length === 0;
       output.document(
