@@ -165,6 +165,6 @@ async function ownersInWords(
       : [{ waited, text: `${named(waited)} of ${clientId} at ${clientHost.replace(/^\//, '')}` }];
   });
   const unowned = lanes.filter((lane) => !owned.some(({ waited }) => waited.includes(lane)));
-  const noOwner = `${named(unowned)} (no member owns them; a member that takes one reads the order before its first call)`;
+  const noOwner = `${named(unowned)} (no owner; the next owner reads the order before its first call)`;
   return [...owned.map(({ text }) => text), ...(unowned.length > 0 ? [noOwner] : [])].join('; ');
 }

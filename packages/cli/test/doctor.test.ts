@@ -61,7 +61,7 @@ describe('doctor', () => {
     processor.freeze();
     await expect
       .poll(async () => messages(await doctor(), 'group'), { timeout: 30_000 })
-      .toMatch(/no member.*npm start/);
+      .toMatch(/no processor runs.*npm start/);
     await stack().publishRaw('transfer-in', { key: null, value: 'x' });
     processor.thaw();
     await stack().journal.until(() => stack().journal.deadLetters().length > 0, 'the dead letter');

@@ -74,8 +74,8 @@ describe('show KEY', () => {
       /published +execute-quote {2}the command[^]*INTENT +call 1[^]*DOUBTFUL[^]*may have taken effect since[^]*result +ACCEPTED/,
     );
     expect(text.stdout).toMatch(/transaction +.* -> /);
-    expect(text.stdout).toMatch(/not kept +each call's own answer/);
-    expect(text.stdout).toMatch(/not kept +each single look-up/);
+    expect(text.stdout).toMatch(/not kept +the answer to each call/);
+    expect(text.stdout).toMatch(/not kept +single look-ups/);
 
     const ledger = await cliJson('ledger', 'show', key);
     expect(ledger.code).toBe(0);

@@ -67,8 +67,7 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       const replaced = await replacedHolds(output, settings, order);
       const { confirmedMs, id, lanes, pending, unconfirmed } = await submitOrder(settings, order, {
         forMs: flags.waitFor,
-        onWaiting: (unconfirmedNow) =>
-          output.note(`written to every lane; waiting for ${unconfirmedNow}`),
+        onWaiting: (unconfirmedNow) => output.note(`written to every lane; waiting for ${unconfirmedNow}`),
       });
       const isConfirmed = pending.length === 0;
       output.document(
