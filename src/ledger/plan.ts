@@ -101,7 +101,7 @@ function neverTakenInWords(entry: Entry): string {
   const passed = limitPassed(entry);
   if (entry.attempts === 0) return `${passed} before anything was sent`;
   if (entry.quoted !== null) return `${passed} before the service executed its quote`;
-  return `${passed} before the service accepted it: it deferred every call`;
+  return `${passed} before the service accepted it: every call was deferred`;
 }
 
 /** Names the limit, because it decides what the publisher or the operator can do. */

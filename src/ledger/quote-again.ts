@@ -4,7 +4,9 @@ import { backOffMs } from './back-off.ts';
 import { NO_CALLS, type Entry, type UnphasedEntry } from './entry.ts';
 import { instantInWords } from './time-limit.ts';
 
-/** Least life that an arriving quote must have left, by our clock. The service's quotes live minutes: a quote with less arrived too late to be executed. */
+/**
+ * Least life that an arriving quote must have left, by our clock. The service's quotes live minutes, so a quote with less was late.
+ */
 const QUOTE_LIFE_MIN_MS = 5_000;
 /** How many quotes in a row we replace because they had expired on arrival. With the pauses this takes about 8 s. */
 export const REQUOTES_MAX = 5;
