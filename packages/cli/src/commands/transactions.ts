@@ -92,9 +92,9 @@ async function listPages(
     seen.add(nextCursor);
     next = { ...filter, cursor: nextCursor };
   }
-  const more = `there are more: --cursor ${next.cursor ?? ''}`;
+  const more = `there are more; list them with --cursor ${next.cursor ?? ''}`;
   // Operators decide by a payment that is missing: a list that is cut off must not look complete.
-  if (pagesMax > 1) throw new CliFailure('failed', `not read: after ${pagesMax} pages ${more}`);
+  if (pagesMax > 1) throw new CliFailure('failed', `only ${pagesMax} pages were read: ${more}`);
   output.note(more);
 }
 
