@@ -389,7 +389,7 @@ describe('what a look-up finds is compared with what is known', () => {
       const decision = found(executing, shown({ ...same, ...changes, status }));
       const { error: problem, outcome, transaction } = resultOf(decision);
       expect(outcome).toBe('UNKNOWN');
-      expect(problem?.message).toContain(`differs in: ${what};`);
+      expect(problem?.message).toContain(`differs in: ${what}.`);
       expect(transaction).toBeNull();
     }
   });
