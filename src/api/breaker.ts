@@ -7,8 +7,8 @@
  *   row a trial follows all the same: perhaps the service answers everything but this GET.
  * - trial: one call. A fault: open again.
  * - ramp: 2 calls at once, doubled by each success. A fault: open again.
- * If a trial or a ramp gets no call within the reset time, a GET replaces the call: if it succeeds, the breaker advances. If not, a
- * trial opens again, and a ramp waits for a call.
+ * If a trial or a ramp gets no call within the reset time, a GET replaces the call: if it succeeds, the breaker advances. If it
+ * fails, the breaker opens again from a trial, and stays in a ramp.
  *
  * opossum owns the counting window, the reset timer and the stages closed, open and half-open. This file owns checking, ramp
  * and the timer of trials and ramps without calls.

@@ -1,5 +1,5 @@
 /**
- * One change, from its request to its reading: slot -> breaker -> HTTP -> reading -> judgement.
+ * One change (a POST), from its request to its reading: slot -> breaker -> HTTP -> reading -> judgement.
  *
  * Judgement: the meaning of 401 is clear. For 403, 404, 405 and 3xx it depends on whether the service as a whole fails, which one GET
  * shows. Nothing is sent twice (invariant I2): there is no retry here or below.
@@ -81,7 +81,7 @@ export function createPerformer(parts: PerformParts): Performer {
     const check = service.check();
     // After the limit the check continues for others.
     const verdict = (await settledWithin(check, waitMs)) ? await check : null;
-    // An error code is the service's own: it answers calls, though its list may be away. Others get their answers meanwhile.
+    // The service itself writes an error code. So it answers calls, even if GET /transactions fails now; other commands go on.
     const isByService = reading.kind === 'not-here' && reading.error.code !== null;
     if (verdict?.kind === 'unreachable' && !isByService) service.hold(verdict);
     if (reading.kind === 'redirected') return reading;

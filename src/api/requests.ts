@@ -59,7 +59,7 @@ export function changeRequestParts(request: ChangeRequest): RequestParts {
   }
 }
 
-/** The path of a change without its ids: one of a few values, for use in names. */
+/** The path of a change without its ids: one of a few values, for the names of spans. */
 export function routeOf(operation: CommandType): string {
   switch (operation) {
     case 'create-quote':

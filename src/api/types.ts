@@ -84,7 +84,7 @@ export type Reading =
   | { kind: 'refused'; httpStatus: number; error: ServiceError; rawResponse: string }
   | { kind: 'never-sent'; reason: string };
 
-/** The setting to check if this process cannot use the service. */
+/** Which setting to check when this process cannot use the service. */
 export type ServiceSetting = 'API_BASE_URL' | 'API_TOKEN_ID' | 'NODE_EXTRA_CA_CERTS';
 
 /** Why the service is held. */

@@ -1,4 +1,4 @@
-/** Since when and why the service does not serve this process, according to checks and changes. */
+/** Since when and why the service does not serve this process, according to checks and to answers to POSTs. */
 import type { HoldCause, Unserved } from './types.ts';
 
 export class UnservedWatch {

@@ -1,5 +1,5 @@
 /**
- * Whether others read other topics with our group. A group has one leader, and it shares the leader's topics out among all members:
+ * Whether others read other topics with our group. A group has one leader, which assigns the topics that it reads itself to all members:
  * members of another TOPIC_PREFIX would get lanes that they do not read, and our own members would not get them.
  */
 import type { Kafka } from 'kafkajs';

@@ -43,7 +43,7 @@ type Head<Item> =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'read'; readonly item: Item };
 
-/** Most messages of one topic in a transaction: this bounds the time to its commit. */
+/** How many messages of one topic a transaction has at most; it bounds the time to the commit. */
 export const ITEMS_MAX = 500;
 
 /** Limit of messages in an inbox: several times a lane's share of the intents. */

@@ -1,7 +1,7 @@
 /**
  * What a member announces to its group when it joins, in the metadata: its lanes, the address of its HTTP endpoints, whether it is
  * about to leave, and whether it stands aside (`src/lanes/standing-aside.ts`). The lanes come first: older releases skip the
- * rest. They are those from before the join: a new assignment alone makes no member rejoin. Anybody who may join the group can write
+ * rest. They are the lanes it had before this join: it does not rejoin to announce a new assignment. Anybody who may join the group can write
  * anything there. So we bound and check all that we read, and an address is only a scheme, a host and a port. Pure.
  */
 import kafkajs, { type MemberMetadata } from 'kafkajs';

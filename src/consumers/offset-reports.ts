@@ -1,8 +1,8 @@
 /**
  * Commits the group's offsets regularly, for tools that show lag. Best effort: a failed report is repeated next time.
  *
- *   reported  positions that changed, every second, and once more at the end. The first progress is reported at once, because
- *             an offset without a position in the ledger later shows that the ledger was lost
+ *   reported  positions that changed, every second, and once more at the end. The first progress is reported at once: if
+ *             the ledger is lost later, this offset shows it
  */
 import type { GroupOffset } from './group-member.ts';
 

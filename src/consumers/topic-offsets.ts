@@ -25,7 +25,7 @@ export interface InputBounds {
 
 /** For comparison with a reader's position. */
 export interface BoundsWithEpoch extends InputBounds {
-  /** Offset after the last record of the leader epoch that we asked about; -1: it is later than any known; null: not asked. */
+  /** Offset after the last record of the leader epoch that we asked about; -1: the topic has no epoch that late; null: not asked. */
   readonly epochEnd: bigint | null;
 }
 
@@ -158,8 +158,8 @@ export class TopicOffsets {
   }
 
   /**
-   * Offset after the last record of a leader epoch, or of the last earlier epoch with records; -1: it is later than any
-   * epoch of the topic. Ask about one epoch of a partition at a time.
+   * Offset after the last record of a leader epoch, or of the last earlier epoch with records; -1: the topic has no epoch
+   * that late. Ask about one epoch of a partition at a time.
    */
   epochEnd(topic: string, lane: number, epoch: number): Promise<bigint> {
     return this.#askEpochEnds.ask(epochName(topic, lane, epoch));
@@ -174,7 +174,7 @@ export class TopicOffsets {
     return this.#shared(this.#ids, topic, () => this.#askIds.ask(topic));
   }
 
-  /** Asks only once all topics exist: for one that does not, kafkajs fails every request that its client has open. */
+  /** Does not ask before all topics exist: for one that does not, kafkajs fails every request that its client has open. */
   #batched<Answer>(send: (names: readonly string[]) => Promise<ReadonlyMap<string, Answer>>): BatchedQuestions<Answer> {
     return new BatchedQuestions(async (names) => {
       await Promise.all(names.map((name) => this.#topicId(epochOf(name).topic)));

@@ -23,7 +23,7 @@ import type { LaneTransaction } from './transaction.ts';
 export interface EntryEvent {
   readonly key: string;
   readonly event: LedgerEvent;
-  /** When the call ran, for what its answer showed. */
+  /** When the call ran; it dates what the answer shows. */
   readonly call: CallTimes | null;
 }
 

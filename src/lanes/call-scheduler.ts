@@ -136,8 +136,8 @@ export class CallScheduler {
   next(moment: Moment): Step | null {
     const { nowMs } = moment;
     this.#expire(nowMs);
-    const isPaced = nowMs >= this.#nextCallMs;
-    if (isPaced) {
+    const isRateFree = nowMs >= this.#nextCallMs;
+    if (isRateFree) {
       const attemptId = this.#committed.shift();
       if (attemptId !== undefined) {
         this.#reservations.delete(attemptId);
@@ -153,7 +153,7 @@ export class CallScheduler {
       return { kind: 'kept', workClass: state.workClass, lane: this.#keep(state, nowMs) };
     }
     // Leave the rate to calls that may not wait and are about to begin.
-    if (!isPaced || pendingMs > COMMIT_AHEAD_MS) return null;
+    if (!isRateFree || pendingMs > COMMIT_AHEAD_MS) return null;
     const attemptId = takeFirst(state.waiting);
     if (attemptId === undefined) return null;
     this.#serve(state);

@@ -67,7 +67,7 @@ export type Adoption =
   /** This process has forgotten too much to be sure: treat the intent as another process's. */
   | 'unknown';
 
-/** Most begun attempts that are remembered for lost lanes; their new owners settle them within minutes. */
+/** How many begun attempts are remembered for lost lanes, at most; their new owners settle them within minutes. */
 const RELEASED_MAX = 20_000;
 
 export interface CallsOptions {

@@ -4,7 +4,7 @@ import type { Entry } from '../ledger/entry.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { WorkClass } from './work-classes.ts';
 
-/** A lane's request to make an intent. */
+/** A lane's request to make an intent. Not the ledger's claim, which says who may write. */
 export interface Claim {
   readonly attemptId: string;
   readonly operation: CommandType;
@@ -12,7 +12,7 @@ export interface Claim {
   readonly lane: number;
   /** Number of the transaction that the intent is for. */
   readonly commit: number;
-  /** Whether the intent may wait for its call; not where doubt would need a look-up or an operator. */
+  /** Whether the intent may wait for its call. False if a doubt about the call would need a look-up or an operator. */
   readonly mayWait: boolean;
   /** For a new two-step quote: how many of the lane's quotes are being made or await their execution; else 0. */
   readonly quotesOpen: number;

@@ -16,7 +16,7 @@ type Starts = ReadonlyMap<string, TopicStart>;
 
 /** Pause before we ask the brokers again: their answer may be a passing fault. */
 const ASK_AGAIN_MS = 500;
-/** At most this much of each round of asking, with its pause, counts towards JUMP_GRACE_MS. */
+/** The most that one round (question and pause) adds towards JUMP_GRACE_MS. */
 const ASKED_MS_MAX = 2_000;
 
 /**
@@ -32,7 +32,7 @@ export function startPositions(
   const [ledgerId, knownLedgerId] = [ledgerTopicId(), recorded?.topicIds[topics.ledger]];
   if (ledgerId !== null && knownLedgerId !== undefined && knownLedgerId !== ledgerId) {
     throw new LaneStoppedError(
-      `${topics.ledger}, partition ${lane}: the ledger was deleted and recreated (its id was ${knownLedgerId}, now it is ${ledgerId}). The memory of keys was lost. See the runbook lost-internal-topic`,
+      `${topics.ledger}, partition ${lane}: the ledger was deleted and recreated (its id was ${knownLedgerId}, now it is ${ledgerId}). The record of the keys already handled is lost. See the runbook lost-internal-topic`,
     );
   }
   // Positions of topics that we do not read now stay in the ledger too.

@@ -1,6 +1,6 @@
 /**
- * Checks periodically that the broker still has the records that we read, and stops readers whose topic jumped (forced-jumps.ts).
- * Commits do not wait for it.
+ * Checks periodically that the broker still has the records that we read, and stops readers whose topic was recreated, truncated, or
+ * lost records that they had not read (forced-jumps.ts). Commits do not wait for it.
  *
  *   started -> one look after another (note where readers stand -> ask the brokers once for all topics -> compare) -> stopped
  *

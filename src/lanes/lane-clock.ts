@@ -12,7 +12,7 @@ type ClockParts = Pick<LaneParts, 'clock' | 'index' | 'lane' | 'policy'>;
 export class LaneClock {
   readonly #parts: ClockParts;
   readonly #unfinished: Map<string, Entry>;
-  /** The least lead of the wall clock over the monotonic one since it was last set forward. */
+  /** Smallest difference (wall clock minus monotonic clock) since the wall clock was last set forward. */
   #aheadMs: number;
   /** How far the brokers' clock is ahead of the monotonic one, at least. */
   #brokersAheadMs = -Infinity;

@@ -1,6 +1,6 @@
 /**
- * Starts a process's lanes: opens the ledger, reads it to its end while others serve the lanes, and joins the group until it
- * assigns lanes. Each step is retried until Kafka answers, Kafka refuses, or the process is stopped.
+ * Starts a process's lanes: opens the ledger, reads it to its end while others serve the lanes, joins the group, and waits until
+ * it assigns lanes. Each step is retried until Kafka answers, Kafka refuses, or the process is stopped.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
@@ -81,7 +81,7 @@ export class LaneStart {
     await warmedUp({
       tries: [this.#openLoop(), ...askInputs()],
       isRead: () => ledger.isRead(),
-      // New lanes may be added partitions. Only the other lanes' records can show that, so no lane opens before they are read.
+      // A lane without records may be a partition that somebody added. Only the other lanes' records can show that, so no lane opens before they are read.
       isServedByOthers: async () => ledger.hasNewLanes() || (await isServedByOthers()),
       onUnanswered: (error) => steps.failed(error),
       isOver,

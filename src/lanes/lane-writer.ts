@@ -112,7 +112,7 @@ export class LaneWriter {
     await this.withdraw().catch(() => this.#disown());
   }
 
-  /** In the background, so that it does not delay the end of the lane. */
+  /** Fences our own id and records that in the ledger. In the background, so that it does not delay the end of the lane. */
   #disown(): void {
     if (this.#claim === null) return;
     const { transactionalId } = this.#claim;

@@ -97,7 +97,7 @@ export class Lane {
     }
   }
 
-  /** The group gave the lane to another member: we commit work under way until the new owner fences us. */
+  /** The group gave the lane to another member: we finish work under way and release it. The new owner fences us if that takes too long. */
   async revoked(): Promise<void> {
     const state = this.#state;
     if (state.stage === 'open') await this.release();
@@ -194,7 +194,7 @@ export class Lane {
 
   /**
    * Tries until the lane is open, stopped, or taken from us.
-   * @param lostMs on the monotonic clock: the group must have confirmed this process after it; null: it just has
+   * @param lostMs when the lane was lost, on the monotonic clock: waits until the group has confirmed this process since; null: does not
    * @param retakeMs how long to wait first
    */
   async #acquire(lostMs: number | null = null, retakeMs = 0): Promise<void> {

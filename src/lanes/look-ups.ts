@@ -24,7 +24,7 @@ const PAGES_MAX = 1_000;
 /** Tries for one page, between six and 25 seconds in all; then the scan fails. */
 const PAGE_TRIES_MAX = 6;
 const PAGE_AGAIN_MS = 200;
-/** The longest wait for a page, whatever the service asks for: a scan holds up all questions. */
+/** Longest pause before a page is retried, even if the service asks for more: a scan holds up all questions. */
 const ASKED_MS_MAX = 5_000;
 
 const MINUTE_MS = 60_000;
@@ -38,7 +38,7 @@ interface Window {
 
 /**
  * Windows, searched one after the other. They overlap by a minute, so that no rounded time falls between them. A quote's
- * transaction is as old as the quote, which lives minutes; an hour to either side allows for clocks that differ. Each window
+ * transaction is as old as the quote, which lives for minutes; an hour to either side allows for clocks that differ. Each window
  * has an end: a look-up for an old call must not page through everything since.
  */
 const WINDOWS: readonly Window[] = [

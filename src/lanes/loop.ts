@@ -149,7 +149,7 @@ export class Loop {
     return seat !== undefined;
   }
 
-  /** Commits the rest first, unless the producer broke. */
+  /** First commits what still waits, unless the producer broke. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#signal.wake();

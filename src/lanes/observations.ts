@@ -1,4 +1,4 @@
-/** Status changes of a lane: folds observations over the states of their transactions (invariant I4). */
+/** Status changes of a lane: folds observations into the states of their transactions (invariant I4). */
 import type { Unavailable } from '../consumers/inbox.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { originalMessage, type Place } from '../consumers/message-origin.ts';

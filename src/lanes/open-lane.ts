@@ -69,7 +69,7 @@ export class OpenLane implements LaneFiller {
   #commit = 0;
   /** Filled until it is committed; null: there is nothing to commit. */
   #transaction: LaneTransaction | null = null;
-  /** Largest lead of the wall clock over the monotonic one during `#transaction`: due entries stay on time if it is set back. */
+  /** Largest lead of the wall clock over the monotonic one during `#transaction`: due entries stay on time if the wall clock is set back. */
   #aheadMs = -Infinity;
   /** Offsets of all inputs after `#transaction`. */
   #nextPositions: ReadonlyMap<string, bigint> = new Map();
@@ -312,7 +312,7 @@ export class OpenLane implements LaneFiller {
   }
 
   /**
-   * True if this ownership has committed nothing, though it is ending in order or has lasted. It then commits its position: several
+   * True if this ownership has committed nothing yet, and is ending cleanly or older than STEADY_MS. It then commits its position: several
    * owners in a row that commit nothing look as if a message made them fail.
    */
   #mustShowProgress(monotonicMs: number): boolean {

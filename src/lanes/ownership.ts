@@ -34,8 +34,8 @@ const STEP_MS = 10;
 /** Longest restore, even after a lost store: we read about ten thousand keys a second. */
 const RESTORE_DEADLINE_MS = 600_000;
 /**
- * After this long we check whether compaction removed our OWNER record. End offsets are cached for less time: the check needs
- * newer ones.
+ * After this long we check whether compaction removed our OWNER record. Longer than end offsets are cached: the check needs newer
+ * ones.
  */
 const SUPERSEDED_AFTER_MS = 1_000;
 /** Timeout of a question to the brokers. Without it the client would try a dead coordinator for half a minute. */
@@ -56,7 +56,7 @@ export function drainMsMax({ policy }: Pick<LaneParts, 'policy'>): number {
 }
 
 /**
- * @param writer of the lane; nothing has been written to it
+ * @param writer of the lane; nothing has been written with it yet
  * @param isWanted whether we still want the lane; once we do not, we fence nobody
  * @param waits how long the lane's earlier attempts have waited
  * @returns the token of this ownership; null: we no longer want the lane

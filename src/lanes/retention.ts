@@ -1,6 +1,6 @@
 /**
- * An open lane forgets old records: its ordinary transactions carry tombstones, a bounded number each, for entries done
- * LEDGER_RETENTION ago and for transactions that have been at rest long enough. UNKNOWN results are never forgotten.
+ * An open lane forgets old records. Each of its Kafka transactions carries a limited number of tombstones, for entries done
+ * LEDGER_RETENTION ago and for payment transactions at rest long enough. UNKNOWN results are never forgotten.
  *
  * A forgotten key cannot be recovered, and a copy of its command would be paid again. So we never trust a single clock. A row's
  * time is the later of its writer's clock and the broker's (lane-store.ts). The present is the earlier of our wall clock and the

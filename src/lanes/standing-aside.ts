@@ -113,7 +113,7 @@ export class StandingAside implements AsideAnnouncer {
       return;
     }
     this.#answeredMs += pauseMs;
-    // Before it has announced anything, short outages that hit all members must not add up: each may notice them at another time.
+    // While it does not announce that it stands aside, short outages that hit all members must not add up: each may notice them at another time.
     if (this.#announced !== true || this.#answeredMs >= ANSWERED_MS_MIN) this.#cutOffMs = null;
   }
 

@@ -19,7 +19,7 @@ const FOLDERS_MAX = 64;
 /** Rounds through all folders, for processes that start at the same moment and give way to each other. */
 const ROUNDS_MAX = 20;
 const ROUND_PAUSE_MS_MAX = 200;
-/** Stores written within this time of the most recently written one lack at most the end of the ledger. */
+/** A store last written this close to the newest one lacks only the end of the ledger. */
 const RECENTLY_MS = 3_600_000;
 /** Enough even for a stopped process (SIGSTOP): the kernel accepts connections on its behalf. */
 const PROBE_MS_MAX = 1_000;

@@ -88,9 +88,9 @@ export function failureInWords(failure: KafkaFailure, settings: Pick<KafkaSettin
       return `${where} does not allow us access to ${failure.resource === 'cluster' ? 'the cluster' : named} (${failure.detail}): grant the right; \`doctor --rights\` names it`;
     }
     case 'unreachable':
-      return `${where} does not answer, or one of its brokers does not (${failure.detail}): check KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_MECHANISM against what listens there, and that Kafka is running`;
+      return `${where} does not answer, or one of its brokers does not (${failure.detail}): check that Kafka is running, and that KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_MECHANISM fit its listeners`;
     case 'other':
-      return `${where} refused (${failure.detail})`;
+      return `${where} refused a request (${failure.detail})`;
   }
 }
 
