@@ -4,7 +4,7 @@
  * Stages: closed -> open -> checking -> trial -> ramp -> closed.
  * - open: no calls, for the reset time (opossum's timer).
  * - checking: no calls; a GET asks whether the service answers at all. If not: open again. After CHECKS_FAILED_MAX such checks in a
- *   row a trial follows all the same: perhaps the service answers everything but this GET.
+ *   row, then twice as many, a trial follows all the same: perhaps the service answers everything but this GET.
  * - trial: one call. A fault: open again.
  * - ramp: 2 calls at once, doubled by each success. A fault: open again.
  * If a trial or a ramp gets no call within the reset time, a GET replaces the call: if it succeeds, the breaker advances. If it
@@ -80,6 +80,8 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   let underWay = 0;
   let isChecked = false;
   let checksFailed = 0;
+  /** Doubles with each trial that follows failed checks: in a full outage each such trial leaves one more call in doubt. */
+  let checksFailedMax = CHECKS_FAILED_MAX;
   let rampAllowance = Infinity;
   let lastFault: string | null = null;
   let calls = 0;
@@ -143,6 +145,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
 
   circuit.on('open', changed);
   circuit.on('close', () => {
+    checksFailedMax = CHECKS_FAILED_MAX;
     rampAllowance = RAMP_START;
     changed();
   });
@@ -153,10 +156,11 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
       // A call from before the outage may have closed or reopened the breaker during the check.
       if (!circuit.halfOpen || isChecked) return;
       checksFailed = isReachable ? 0 : checksFailed + 1;
-      if (!isReachable && checksFailed < CHECKS_FAILED_MAX) {
+      if (!isReachable && checksFailed < checksFailedMax) {
         circuit.open();
         return;
       }
+      checksFailedMax = isReachable ? CHECKS_FAILED_MAX : 2 * checksFailedMax;
       checksFailed = 0;
       isChecked = true;
       changed();

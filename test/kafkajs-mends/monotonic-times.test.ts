@@ -56,3 +56,19 @@ test.each([-SET_BY_MS, SET_BY_MS])('a request times out in time, the clock set b
   vi.advanceTimersByTime(10);
   expect(reject).toHaveBeenCalledTimes(1);
 });
+
+test('the event of a request says when it was sent, by the wall clock: the last heartbeat is dated by it', () => {
+  const SocketRequest = loadMended('src/network/requestQueue/socketRequest.js') as new (options: object) => {
+    send(): void;
+    completed(answer: object): void;
+  };
+  const emit = vi.fn();
+  const entry = { apiName: 'Heartbeat', resolve: () => undefined };
+  const request = new SocketRequest({ entry, instrumentationEmitter: { emit }, send: () => undefined });
+  passWithClockSet(1_000, -SET_BY_MS);
+  const sentAt = Date.now();
+  request.send();
+  vi.advanceTimersByTime(50);
+  request.completed({ size: 1, payload: {} });
+  expect(emit).toHaveBeenCalledWith(expect.any(String), expect.objectContaining({ sentAt, duration: 50 }));
+});
