@@ -53,6 +53,10 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
       return notTaken(entry, seen, nowMs);
     case 'NOT_YET':
       if (phase.refusal !== null) return refusedInDoubt(entry, phase.refusal, seen, nowMs);
+      // An executed payment may stay PENDING longer than its quote lives. Another quote is paid only once the status rules that out.
+      if (quoteAgainOf(entry, nowMs) !== null) {
+        return lookAgain(entry, `its quote expired, and its transaction is still ${shownStatus(seen)}`, seen, nowMs);
+      }
       return notTaken(entry, seen, nowMs);
     case 'UNCLEAR':
       return finish(

@@ -558,9 +558,9 @@ describe('an answer that need not be the service\u2019s word', () => {
       expect(resultOf(found(doubt, shown({ status: 'COMPLETED' }), 17_500))).toMatchObject({ outcome: 'ACCEPTED' });
     });
 
-    test.each(['EXPIRED', 'PENDING'])('is bought again where that shows %s: the first was not executed', (status) => {
+    test('is bought again where that shows EXPIRED: the first was not executed', () => {
       const doubt = entryOf(due(turnedAway, 16_000));
-      const again = entryOf(due(entryOf(found(doubt, shown({ status }), 17_500)), 17_500));
+      const again = entryOf(due(entryOf(found(doubt, shown({ status: 'EXPIRED' }), 17_500)), 17_500));
       expect(again).toMatchObject({ step: 'CREATE', firstSentMs: null, unexecuted: null, phase: { state: 'INTENT' } });
     });
 
@@ -570,10 +570,19 @@ describe('an answer that need not be the service\u2019s word', () => {
       expect(waited).toMatchObject({ step: 'EXECUTE', unexecuted: null, phase: { state: 'DOUBTFUL' } });
       expect(due(waited, 16_000).kind).toBe('look-up');
       expect(resultOf(found(waited, shown({ status: 'COMPLETED' }), 16_000)).outcome).toBe('ACCEPTED');
-      expect(entryOf(found(waited, shown({ status: 'PENDING' }), 16_000)).step).toBe('CREATE');
-      const late = { ...waited, deadlineMs: 16_000 };
-      const end = resultOf(due(entryOf(found(late, shown({ status: 'PENDING' }), 16_000)), 16_000));
-      expect(end).toMatchObject({ outcome: 'EXPIRED', settledBy: 'LOOKUP' });
+    });
+
+    test('is looked up again while that shows PENDING: an executed payment may stay so', () => {
+      const waited = entryOf(due(entryOf(due(turnedAway, 16_000)), 16_000));
+      const pending = entryOf(found(waited, shown({ status: 'PENDING' }), 17_500));
+      expect(pending).toMatchObject({ step: 'EXECUTE', unexecuted: null, phase: { state: 'DOUBTFUL' } });
+      expect(entryOf(found(pending, shown({ status: 'EXPIRED' }), 18_000)).step).toBe('CREATE');
+      const late = { ...pending, deadlineMs: 18_000 };
+      const end = resultOf(found(late, shown({ status: 'PENDING' }), 18_000));
+      expect(end).toMatchObject({
+        outcome: 'UNKNOWN',
+        error: { message: expect.stringContaining('still PENDING') as string },
+      });
     });
   });
 

@@ -178,5 +178,5 @@ test('a ledger that is made again under a running process ends it, and the next 
   expect(await processor.ended).toMatchObject({ code: 1 });
   const next = await stack.spawnProcessor();
   for (const reason of await stoppedLanes(next))
-    expect(reason).toMatch(/the ledger topic was lost|The memory of keys was lost/);
+    expect(reason).toMatch(/the ledger topic was lost|The record of the keys already handled is lost/);
 });
