@@ -66,6 +66,10 @@ export interface PlanOptions {
   prefix: string;
   /** True: no copies, conflicts, or broken, refused, expiring or racing commands. Each command must be ACCEPTED. */
   isPlain: boolean;
+  /** The share of payments that go wrong after their acceptance; undefined: a few, or none in a plain plan. */
+  laterShare?: number;
+  /** How long prepared quotes and payments wait for their command; undefined: longer than any run. */
+  preparedForMs?: number;
 }
 
 /** Relative frequencies; only the types that are asked for count. */

@@ -10,6 +10,7 @@ import type { Recovery } from './disturbances.ts';
 import type { OwnEnd } from './fleet.ts';
 import type { PoisonEvidence } from './poison-load.ts';
 import type { Rig } from './rig.ts';
+import type { LivesEvidence } from './lives.ts';
 import { underWayAtKills } from './under-way.ts';
 
 /** What a new reader finds, the service's books, and what the processes left. */
@@ -56,6 +57,7 @@ export interface ChaosEvidence extends JudgedEvidence {
   processorsStarted: number;
   ownEnds: readonly OwnEnd[];
   readinessAtTheEnd: readonly unknown[];
+  lives: LivesEvidence | null;
 }
 
 /** Reads the topics from the beginning, as any new reader would. */

@@ -5,9 +5,9 @@ import type { ChaosCommand, ChaosType, PlanOptions } from './chaos-commands.ts';
 
 /** The account's scenario makes the service refuse the call. */
 const REFUSED_SHARE = 0.03;
-/** Accepted payments that go wrong later: rejected, refunded after completion, failed. */
+/** Accepted payments that go wrong later: rejected, failed, refunded after completion, slow. */
 const LATER_SHARE = 0.06;
-const LATER_SCENARIOS = ['004', '006', '011', '015'];
+const LATER_SCENARIOS = ['004', '005', '006', '007', '011', '012', '013', '014', '015', '016', '017', '018'];
 /** Prepared quotes and payments that expire or complete at about the time that their command arrives. */
 const RACE_SHARE = 0.08;
 const RACE_SPREAD_MS = 6_000;
@@ -99,10 +99,15 @@ function quoteOf(options: PlanOptions, key: string, immediatelyExecute: boolean)
 
 /** Null: the payment completes and is never reversed. */
 function drawScenario(options: PlanOptions): string | null {
-  const { random } = options;
+  const { isPlain, laterShare = isPlain ? 0 : LATER_SHARE, random } = options;
   if (isDrawn(options, REFUSED_SHARE)) return random() < 0.5 ? '002' : '003';
-  if (isDrawn(options, LATER_SHARE)) return LATER_SCENARIOS[Math.floor(random() * LATER_SCENARIOS.length)] ?? null;
-  return null;
+  return drawLater(random, laterShare);
+}
+
+/** The digits of a payment that goes wrong after its acceptance, or null. */
+export function drawLater(random: () => number, share: number): string | null {
+  if (share === 0 || random() >= share) return null;
+  return LATER_SCENARIOS[Math.floor(random() * LATER_SCENARIOS.length)] ?? null;
 }
 
 function outcomesOf(scenario: string): Outcome[] {
@@ -114,7 +119,7 @@ function drawLifetime(
   atMs: number,
   preparedAtMs: number,
 ): { isRace: boolean; lifetimeMs: number } {
-  if (!isDrawn(options, RACE_SHARE)) return { isRace: false, lifetimeMs: LONG_MS };
+  if (!isDrawn(options, RACE_SHARE)) return { isRace: false, lifetimeMs: options.preparedForMs ?? LONG_MS };
   const untilPublishedMs = atMs - (performance.now() - preparedAtMs);
   return { isRace: true, lifetimeMs: Math.max(1, Math.floor(untilPublishedMs + options.random() * RACE_SPREAD_MS)) };
 }

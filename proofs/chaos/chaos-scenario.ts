@@ -14,6 +14,7 @@ import type { Fault } from '../../test/support/sandbox-control.ts';
 import { makePlan, type ChaosType } from './chaos-commands.ts';
 import { gatherEvidence, type ChaosEvidence } from './chaos-evidence.ts';
 import { brokersWhole, disturb, type DisturbanceName } from './disturbances.ts';
+import { Lives, type LivesOptions } from './lives.ts';
 import { Load } from './load.ts';
 import { PoisonLoad } from './poison-load.ts';
 import { withRig, type Place, type Rig } from './rig.ts';
@@ -35,12 +36,18 @@ export interface ChaosOptions {
   readonly poisonEveryMs: number | null;
   /** The interval between losses of the transaction coordinator, each a minute long; Infinity: no losses. */
   readonly coordinatorEveryMs: number;
+  /** The longest pause between two disturbances. */
+  readonly pauseMsMax?: number;
+  /** Payments live through the service's whole life, and each change must be told. */
+  readonly lives?: LivesOptions;
 }
 
 const MINUTE_MS = 60_000;
 /** Normally long enough; during an outage, a two-step quote expires before its execution. */
 const QUOTE_LIFETIME_MS = 10_000;
 const LONG_MS = 3_600_000;
+/** Quotes that nobody executes expire while their run lasts, and prepared ones well after their command. */
+const LIVES_QUOTE_MS = 60_000;
 /** Longer than any run: a command that is not made to expire must be carried out. */
 const MAX_AGES = 'create-quote=24h,execute-quote=24h,transfer-in=24h,reject-transaction=24h';
 const SETTLE_MS = 1_000;
@@ -58,14 +65,16 @@ const SLOW_CALLS: readonly Fault[] = [
 ];
 
 export async function runChaos(place: Place, options: ChaosOptions): Promise<ChaosEvidence> {
-  const { honourKeys, seed } = options;
+  const { honourKeys, lives, seed } = options;
   const rigOptions = {
     name: 'chaos',
-    sandbox: { honourKeys, settleMs: SETTLE_MS, randomSeed: seed },
+    isRead: lives !== undefined,
+    sandbox: { honourKeys, settleMs: lives?.settleMs ?? SETTLE_MS, randomSeed: seed },
     settings: {
       API_MAX_CONCURRENCY: '32',
       API_IDEMPOTENT_OPERATIONS: honourKeys.join(','),
       COMMAND_MAX_AGE: MAX_AGES,
+      ...(lives === undefined ? {} : Lives.settings(lives)),
     },
   };
   return withRig(place, rigOptions, (rig) => run(place, options, rig));
@@ -73,7 +82,7 @@ export async function runChaos(place: Place, options: ChaosOptions): Promise<Cha
 
 async function run(place: Place, options: ChaosOptions, rig: Rig): Promise<ChaosEvidence> {
   const { fleet, link, results, stack } = rig;
-  const { isPlain, seed } = options;
+  const { isPlain, lives: livesOptions, seed } = options;
   const { onProgress } = place;
   const durationMs = options.minutes * MINUTE_MS;
   const plan = await makePlan({
@@ -85,14 +94,22 @@ async function run(place: Place, options: ChaosOptions, rig: Rig): Promise<Chaos
     service: stack.service,
     prefix: '',
     isPlain,
+    ...(livesOptions === undefined
+      ? {}
+      : { laterShare: livesOptions.laterShare, preparedForMs: durationMs + 2 * LIVES_QUOTE_MS }),
   });
-  await stack.service.set({ quoteLifetimeMs: isPlain ? LONG_MS : QUOTE_LIFETIME_MS, approvalMs: SETTLE_MS });
+  await stack.service.set(
+    livesOptions === undefined
+      ? { quoteLifetimeMs: isPlain ? LONG_MS : QUOTE_LIFETIME_MS, approvalMs: SETTLE_MS }
+      : { quoteLifetimeMs: LIVES_QUOTE_MS, approvalMs: livesOptions.settleMs },
+  );
   onProgress(`${plan.commands.length} commands in ${plan.messages.length} messages are prepared`);
   await fleet.startAll(options.processors);
+  const lives = livesOptions === undefined ? null : new Lives(stack, livesOptions);
 
   const random = seededRandom(seed + 1);
   const weather = new Weather(stack.service, link);
-  const faults = (): readonly Fault[] => (isPlain ? SLOW_CALLS : badDay(random));
+  const faults = (): readonly Fault[] => (lives !== null ? [] : isPlain ? SLOW_CALLS : badDay(random));
   await weather.replace(faults());
   const load = new Load(stack);
   const poison = new PoisonLoad(stack);
@@ -106,9 +123,10 @@ async function run(place: Place, options: ChaosOptions, rig: Rig): Promise<Chaos
   try {
     const untilMs = beganMs + durationMs;
     const [disturbed] = await Promise.all([
-      disturb({ ...rig, ...place, weather, faults, random }, options.disturbances, untilMs, options.coordinatorEveryMs),
+      disturb({ ...rig, ...place, weather, faults, random }, options, untilMs),
       load.run(plan.messages),
       options.poisonEveryMs === null ? null : poison.run(options.poisonEveryMs, untilMs),
+      lives?.makeOthers(seededRandom(seed + 2), untilMs),
     ]);
     await weather.replace([]);
     await brokersWhole(stack);
@@ -123,6 +141,7 @@ async function run(place: Place, options: ChaosOptions, rig: Rig): Promise<Chaos
       .catch(() => onProgress(`still without a result: ${unanswered().slice(0, 20).join(', ')}`));
     const healedMs = Math.round(performance.now() - healedAtMs);
     await delay(isPlain ? PLAIN_SETTLED_MS : SETTLED_MS);
+    await lives?.over(onProgress);
     const states = await Promise.all(fleet.members.map(({ processor }) => processor.readiness().catch(String)));
     await fleet.stopAll();
     return {
@@ -141,8 +160,10 @@ async function run(place: Place, options: ChaosOptions, rig: Rig): Promise<Chaos
       processorsStarted: fleet.started,
       ownEnds: fleet.ownEnds,
       readinessAtTheEnd: states,
+      lives: (await lives?.evidence()) ?? null,
     };
   } finally {
     clearInterval(reporter);
+    lives?.close();
   }
 }

@@ -9,6 +9,7 @@ import type { Fault } from '../../test/support/sandbox-control.ts';
 import type { Stack } from '../../test/support/stack.ts';
 import { eventually } from '../../test/support/watch.ts';
 import { loseCoordinator, type CoordinatorOutage } from './coordinator-outage.ts';
+import type { ChaosOptions } from './chaos-scenario.ts';
 import type { Member } from './fleet.ts';
 import type { Awaited } from './result-watch.ts';
 import { API_TIMEOUT_MS, SESSION_TIMEOUT_MS, type Place, type Rig } from './rig.ts';
@@ -23,6 +24,8 @@ export interface Scene extends Rig, Pick<Place, 'engine' | 'onProgress'> {
 
 export interface Recovery {
   what: 'kill' | 'freeze';
+  /** On the wall clock. */
+  atMs: number;
   lanes: readonly number[];
   firstResult: Awaited;
 }
@@ -56,15 +59,15 @@ export interface Disturbed {
   readonly coordinatorOutages: CoordinatorOutage[];
 }
 
-/**
- * Disturbs in these ways until `untilMs` (performance.now), counting each kind.
- * @param coordinatorEveryMs interval between losses of the transaction coordinator, each a minute long; Infinity: none
- */
+/** Disturbs in these ways until `untilMs` (performance.now), counting each kind. */
 export async function disturb(
   scene: Scene,
-  names: readonly DisturbanceName[],
+  {
+    coordinatorEveryMs,
+    disturbances: names,
+    pauseMsMax = PAUSE_MS_MAX,
+  }: Pick<ChaosOptions, 'coordinatorEveryMs' | 'disturbances' | 'pauseMsMax'>,
   untilMs: number,
-  coordinatorEveryMs: number,
 ): Promise<Disturbed> {
   const counts: Record<string, number> = {};
   const recoveries: Recovery[] = [];
@@ -76,7 +79,7 @@ export async function disturb(
     counts[name] = (counts[name] ?? 0) + 1;
   };
   for (;;) {
-    await delay(scene.random() * PAUSE_MS_MAX);
+    await delay(scene.random() * pauseMsMax);
     if (performance.now() >= untilMs) break;
     if (performance.now() >= coordinatorDueMs) {
       coordinatorDueMs += coordinatorEveryMs;
@@ -111,7 +114,7 @@ async function killProcessor(scene: Scene, recoveries: Recovery[]): Promise<void
   const lanes = member.processor.assignedLanes();
   const startsAfterMs = between(scene, 0, 4_000);
   await scene.fleet.kill(member);
-  if (lanes.length > 0) recoveries.push({ what: 'kill', lanes, firstResult: scene.results.nextResultIn(lanes) });
+  note('kill', lanes, scene, recoveries);
   await delay(startsAfterMs);
   await scene.fleet.start();
 }
@@ -122,9 +125,13 @@ async function freezeProcessor(scene: Scene, recoveries: Recovery[]): Promise<vo
   const lanes = member.processor.assignedLanes();
   scene.link.doubtCallsUnderWay();
   scene.fleet.freeze(member);
-  if (lanes.length > 0) recoveries.push({ what: 'freeze', lanes, firstResult: scene.results.nextResultIn(lanes) });
+  note('freeze', lanes, scene, recoveries);
   await delay(between(scene, SESSION_TIMEOUT_MS, SESSION_TIMEOUT_MS * 3));
   scene.fleet.thaw(member);
+}
+
+function note(what: Recovery['what'], lanes: readonly number[], { results }: Scene, recoveries: Recovery[]): void {
+  if (lanes.length > 0) recoveries.push({ what, atMs: Date.now(), lanes, firstResult: results.nextResultIn(lanes) });
 }
 
 async function restartAll(scene: Scene): Promise<void> {

@@ -29,20 +29,17 @@ export class ResultWatch {
   readonly contradictions: string[] = [];
   readonly watch = new Watch();
   readonly #settings: ClientSettings;
-  readonly #onResult: (event: ResultEvent) => void;
   readonly #read = new Map<number, bigint>();
   readonly #awaiting = new Set<{ lanes: readonly number[]; sinceMs: number; awaited: Awaited }>();
   #subscription: Subscription | null = null;
   #isClosed = false;
 
-  /** @param onResult receives the first result of each key */
-  constructor(settings: ClientSettings, onResult: (event: ResultEvent) => void = () => undefined) {
+  constructor(settings: ClientSettings) {
     this.#settings = settings;
-    this.#onResult = onResult;
   }
 
-  static async open(...given: ConstructorParameters<typeof ResultWatch>): Promise<ResultWatch> {
-    const watch = new ResultWatch(...given);
+  static async open(settings: ClientSettings): Promise<ResultWatch> {
+    const watch = new ResultWatch(settings);
     await watch.#open();
     return watch;
   }
@@ -65,7 +62,6 @@ export class ResultWatch {
     if (first === undefined && outcome !== 'CONFLICT') {
       if (revision !== 1) this.contradictions.push(`${key}: its first result has revision ${revision}`);
       this.first.set(key, { outcome, id, replays: 0 });
-      this.#onResult(event);
     } else if (first !== undefined && headers['replayed'] === 'true' && id === first.id) first.replays += 1;
     else this.contradictions.push(`${key}: ${outcome} (${id}) after ${first?.outcome} (${first?.id})`);
   }

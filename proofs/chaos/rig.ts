@@ -2,7 +2,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine } from 'payment-processor-local-kafka/start';
-import type { ResultEvent } from '../../test/support/journal.ts';
 import { Stack, type StackOptions } from '../../test/support/stack.ts';
 import { Fleet } from './fleet.ts';
 import { ResultWatch } from './result-watch.ts';
@@ -24,10 +23,7 @@ export interface Rig {
   readonly results: ResultWatch;
 }
 
-export type RigOptions = Pick<StackOptions, 'name' | 'lanes' | 'sandbox' | 'isRead' | 'settings'> & {
-  /** Receives the first result of each key. */
-  readonly onResult?: (event: ResultEvent) => void;
-};
+export type RigOptions = Pick<StackOptions, 'name' | 'lanes' | 'sandbox' | 'isRead' | 'settings'>;
 
 export const SESSION_TIMEOUT_MS = 3_000;
 export const API_TIMEOUT_MS = 2_000;
@@ -42,7 +38,7 @@ const TIMES = {
 /** Ends everything that it opened, however the run ends. */
 export async function withRig<Result>(
   { directory, kafkaBrokers, schemaRegistryUrl }: Place,
-  { onResult, ...options }: RigOptions,
+  options: RigOptions,
   run: (rig: Rig) => Promise<Result>,
 ): Promise<Result> {
   const logs = join(directory, 'logs');
@@ -57,7 +53,7 @@ export async function withRig<Result>(
   const link = await ServiceLink.open(stack.sandbox.port, Number(stack.environment['API_TIMEOUT_MS']));
   const apiBaseUrl = stack.sandbox.baseUrl.replace(`:${stack.sandbox.port}`, `:${link.port}`);
   const fleet = new Fleet({ ...stack.environment, API_BASE_URL: apiBaseUrl }, logs);
-  const results = await ResultWatch.open(stack.settings, onResult);
+  const results = await ResultWatch.open(stack.settings);
   try {
     return await run({ stack, link, fleet, results });
   } finally {

@@ -8,14 +8,12 @@ import { DISTURBANCES, type DisturbanceName } from './disturbances.ts';
 import { OUTAGES } from './outage-list.ts';
 import { judgeOutages, runOutages } from './outage-scenario.ts';
 import type { Place } from './rig.ts';
-import { PAYMENT_KINDS } from './status-payments.ts';
 import { statusReportOf } from './status-report.ts';
-import { runStatuses, type StatusRunOptions } from './status-scenario.ts';
 
 type OwnPlace = Place & { engine: Engine };
 
 /** The options of all scenes; each scene uses some of them. */
-export interface SceneOptions extends Omit<ChaosOptions, 'disturbances' | 'isPlain'> {
+export interface SceneOptions extends Omit<ChaosOptions, 'disturbances' | 'isPlain' | 'lives' | 'pauseMsMax'> {
   /** Parts of the names of outages to run; empty: all. */
   readonly only: readonly string[];
 }
@@ -33,8 +31,13 @@ const MINUTE_MS = 60_000;
 const ALL_DISTURBANCES = Object.keys(DISTURBANCES) as DisturbanceName[];
 /** In the scene of poison: one message of every family. */
 const POISON_EVERY_MS = 2_000;
-/** The life of the payments whose delays are measured. */
+/** The life of the payments whose delays are measured, of which 1,000 are open at any time. */
 const LIFE_MS = MINUTE_MS;
+const OPEN_PER_SECOND = 1_000 / (LIFE_MS / 1_000);
+/** Payments of another client, as a share. */
+const OTHERS_SHARE = 0.25;
+/** In the scene of statuses: takeovers are over well before the next kill. */
+const KILLS_APART_MS_MAX = 40_000;
 
 export const SCENES: Readonly<Record<string, Scene>> = {
   all: {
@@ -48,33 +51,37 @@ export const SCENES: Readonly<Record<string, Scene>> = {
   },
   poison: {
     about: 'bad messages of every kind among the commands, all else well',
-    ...disturbed([], true),
-    run: (place, options) =>
-      disturbed([], true).run(place, { ...options, poisonEveryMs: options.poisonEveryMs ?? POISON_EVERY_MS }),
+    ...disturbed([], true, ({ poisonEveryMs }) => ({ poisonEveryMs: poisonEveryMs ?? POISON_EVERY_MS })),
   },
   status: {
     about: 'payments through their whole life, each change told once, under kills',
-    ...statuses((options) => ({
-      perSecond: options.commandsPerSecond,
-      transactions: Math.ceil(options.minutes * 60 * options.commandsPerSecond),
-      killEveryMs: 20_000,
-      settleMs: 10_000,
-      callsPerMinuteMax: 600,
-      kinds: PAYMENT_KINDS,
-      troubledShare: 0.55,
+    ...disturbed(['processor killed'], true, ({ commandsPerSecond }) => ({
+      pauseMsMax: KILLS_APART_MS_MAX,
+      lives: {
+        settleMs: 10_000,
+        othersPerSecond: commandsPerSecond * OTHERS_SHARE,
+        callsPerMinuteMax: 600,
+        laterShare: 0.55,
+      },
     })),
+    brokers: 1,
+    minutes: 5,
   },
   'status-delay': {
     about: 'how late changes are told of 1,000 payments that are open at any time',
-    ...statuses((options) => ({
-      perSecond: 1_000 / (LIFE_MS / 1_000),
-      transactions: Math.ceil((options.minutes + LIFE_MS / MINUTE_MS) * 1_000),
-      killEveryMs: 0,
-      settleMs: LIFE_MS,
-      callsPerMinuteMax: 240,
-      kinds: ['transfer-in', 'immediate-quote', 'incoming-unannounced'],
-      troubledShare: 0,
+    ...disturbed([], true, ({ minutes }) => ({
+      minutes: minutes + LIFE_MS / MINUTE_MS,
+      types: ['transfer-in', 'immediate-quote'],
+      commandsPerSecond: OPEN_PER_SECOND * (1 - OTHERS_SHARE),
+      lives: {
+        settleMs: LIFE_MS,
+        othersPerSecond: OPEN_PER_SECOND * OTHERS_SHARE,
+        callsPerMinuteMax: 240,
+        laterShare: 0,
+      },
     })),
+    brokers: 1,
+    minutes: 5,
   },
   outages: {
     about: 'each kind of outage lived through without a restart; --only 401,302',
@@ -108,28 +115,22 @@ export const SCENES: Readonly<Record<string, Scene>> = {
   },
 };
 
-/** A scene under disturbances. */
-function disturbed(disturbances: readonly DisturbanceName[], isPlain: boolean): Omit<Scene, 'about'> {
+/** @param more what the scene has beside its disturbances */
+function disturbed(
+  disturbances: readonly DisturbanceName[],
+  isPlain: boolean,
+  more: (options: SceneOptions) => Partial<ChaosOptions> = () => ({}),
+): Omit<Scene, 'about'> {
   return {
     brokers: 3,
     minutes: 2,
     run: async (place, options) => {
-      const chaos: ChaosOptions = { ...options, disturbances, isPlain };
-      return chaosReportOf(chaos, await runChaos(place, chaos));
-    },
-  };
-}
-
-function statuses(
-  chosen: (options: SceneOptions) => Omit<StatusRunOptions, 'processors' | 'seed'>,
-): Omit<Scene, 'about'> {
-  return {
-    brokers: 1,
-    minutes: 5,
-    run: async (place, options) => {
-      const { processors, seed } = options;
-      const status: StatusRunOptions = { processors, seed, ...chosen(options) };
-      return statusReportOf(status, await runStatuses(place, status));
+      const chaos: ChaosOptions = { ...options, disturbances, isPlain, ...more(options) };
+      const evidence = await runChaos(place, chaos);
+      const { rows, wrong } = chaosReportOf(chaos, evidence);
+      if (chaos.lives === undefined || evidence.lives === null) return { rows, wrong };
+      const ofStatuses = statusReportOf(chaos.lives, evidence, evidence.lives);
+      return { rows: [...rows, ...ofStatuses.rows], wrong: [...wrong, ...ofStatuses.wrong] };
     },
   };
 }

@@ -1,15 +1,14 @@
 /**
  * Checks invariant I4 against the service's own history, and measures how late each event was. Per transaction and per
- * quote, events report real changes only: in order, each once, numbered without a gap, up to the final status.
+ * quote, events report real changes only, numbered without a gap, up to the final status. That each comes once and in order:
+ * status-judgement.ts.
  */
 import { eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
 import type { QuoteEvent, TransactionEvent } from '../../test/support/journal.ts';
-import type { PaymentHistory, StatusChange } from '../../test/support/sandbox-control.ts';
-import { judgeStatusEvents } from './status-judgement.ts';
+import type { StatusChange } from '../../test/support/sandbox-control.ts';
+import type { LivesEvidence } from './lives.ts';
 
-export interface StatusEvidence {
-  topicPrefix: string;
-  histories: readonly PaymentHistory[];
+export interface StatusEvidence extends Pick<LivesEvidence, 'topicPrefix' | 'histories'> {
   readonly transactionEvents: readonly TransactionEvent[];
   readonly quoteEvents: readonly QuoteEvent[];
 }
@@ -29,22 +28,20 @@ export interface ToldChange {
 
 export interface StatusJudgement {
   /** Problems, in words. */
-  repeated: string[];
-  outOfOrder: string[];
-  notFinal: string[];
+  wrong: string[];
   told: ToldChange[];
   /** How long statuses without an event lasted: the next status came before they were seen. */
   skippedLastedMs: number[];
   changes: number;
   quoteChanges: number;
   quoteSkipped: number;
-  /** Transactions by the last status at the service, and by every status and failure reason that occurred. */
-  finalStatuses: Record<string, number>;
+  /** Transactions by every status and failure reason that occurred. */
   statuses: Record<string, number>;
   failureReasons: Record<string, number>;
 }
 
 interface TellingEvent {
+  readonly key: string;
   readonly id: string | null;
   readonly timestampMs: number;
   readonly status: string;
@@ -56,23 +53,17 @@ interface TellingEvent {
 export function judgeStatusHistory(evidence: StatusEvidence): StatusJudgement {
   const { histories, quoteEvents, topicPrefix, transactionEvents } = evidence;
   const judgement: StatusJudgement = {
-    repeated: [],
-    outOfOrder: [],
-    notFinal: [],
+    wrong: [],
     told: [],
     skippedLastedMs: [],
     changes: 0,
     quoteChanges: 0,
     quoteSkipped: 0,
-    finalStatuses: {},
     statuses: {},
     failureReasons: {},
   };
-  for (const problem of judgeStatusEvents(evidence)) {
-    (problem.includes('twice') ? judgement.repeated : judgement.outOfOrder).push(problem);
-  }
-  const ofTransactions = byKey(transactionEvents, tellingTransaction);
-  const ofQuotes = byKey(quoteEvents, tellingQuote);
+  const ofTransactions = Map.groupBy(transactionEvents.map(tellingTransaction), ({ key }) => key);
+  const ofQuotes = Map.groupBy(quoteEvents.map(tellingQuote), ({ key }) => key);
   for (const { failureReason, history, id, quote } of histories) {
     const nameOf = (change: number): string => eventIdNames.transactionStatus(topicPrefix, id, change);
     const compared = compare(id, history, ofTransactions.get(id) ?? [], nameOf, judgement);
@@ -81,7 +72,6 @@ export function judgeStatusHistory(evidence: StatusEvidence): StatusJudgement {
     judgement.skippedLastedMs.push(...compared.skippedLastedMs);
     judgement.changes += history.length;
     for (const { status } of history) count(judgement.statuses, status);
-    count(judgement.finalStatuses, history.at(-1)?.status ?? 'none');
     if (failureReason !== null) count(judgement.failureReasons, failureReason);
     if (quote === null) continue;
     const quoteNameOf = (change: number): string => eventIdNames.quoteStatus(topicPrefix, quote.id, change);
@@ -91,7 +81,7 @@ export function judgeStatusHistory(evidence: StatusEvidence): StatusJudgement {
     judgement.quoteSkipped += comparedQuote.skippedLastedMs.length;
   }
   for (const key of [...ofTransactions.keys(), ...ofQuotes.keys()]) {
-    judgement.outOfOrder.push(`${key}: events of what the service does not have`);
+    judgement.wrong.push(`${key}: events of what the service does not have`);
   }
   return judgement;
 }
@@ -107,26 +97,23 @@ function compare(
   const skippedLastedMs: number[] = [];
   let next = 0;
   for (const [index, { changedMs, id, observedBy, status, timestampMs }] of events.entries()) {
-    if (id !== eventId(nameOf(index + 1))) {
-      judgement.outOfOrder.push(`${key}: event ${index + 1} (${status}) has the id of another change`);
-    }
+    if (id !== eventId(nameOf(index + 1)))
+      judgement.wrong.push(`${key}: event ${index + 1} (${status}) has the id of another change`);
     const place = history.findIndex((change, at) => at >= next && change.status === status);
     const change = history[place];
     if (change === undefined) {
-      judgement.outOfOrder.push(`${key}: ${status} is told as change ${index + 1}; really ${wordsOf(history)}`);
+      judgement.wrong.push(`${key}: ${status} is told as change ${index + 1}; really ${wordsOf(history)}`);
       continue;
     }
     const endedMs = history[place + 1]?.atMs ?? Infinity;
-    if (changedMs !== null && (changedMs < change.atMs || changedMs > endedMs)) {
-      judgement.outOfOrder.push(`${key}: ${status} is told with an instant at which it was not so`);
-    }
+    if (changedMs !== null && (changedMs < change.atMs || changedMs > endedMs))
+      judgement.wrong.push(`${key}: ${status} is told with an instant at which it was not so`);
     for (let skipped = next; skipped < place; skipped += 1) skippedLastedMs.push(lastedMs(history, skipped));
     next = place + 1;
     told.push({ status, atMs: change.atMs, delayMs: timestampMs - change.atMs, observedBy, isFirst: index === 0 });
   }
   const last = events.at(-1)?.status ?? 'nothing';
-  if (last !== history.at(-1)?.status)
-    judgement.notFinal.push(`${key}: ${last} is told last; really ${wordsOf(history)}`);
+  if (last !== history.at(-1)?.status) judgement.wrong.push(`${key}: ${last} is told last; really ${wordsOf(history)}`);
   return { told, skippedLastedMs };
 }
 
@@ -138,27 +125,14 @@ function wordsOf(history: readonly StatusChange[]): string {
   return history.map(({ status }) => status).join(', ');
 }
 
-function byKey<Event extends { key: string }>(
-  events: readonly Event[],
-  telling: (event: Event) => TellingEvent,
-): Map<string, TellingEvent[]> {
-  const grouped = new Map<string, TellingEvent[]>();
-  for (const event of events) {
-    const group = grouped.get(event.key);
-    if (group === undefined) grouped.set(event.key, [telling(event)]);
-    else group.push(telling(event));
-  }
-  return grouped;
-}
-
-function tellingTransaction({ id, timestampMs, value }: TransactionEvent): TellingEvent {
+function tellingTransaction({ id, key, timestampMs, value }: TransactionEvent): TellingEvent {
   const { changedAt, observedBy, status } = value;
-  return { id, timestampMs, status, changedMs: changedAt === null ? null : Date.parse(changedAt), observedBy };
+  return { key, id, timestampMs, status, changedMs: changedAt === null ? null : Date.parse(changedAt), observedBy };
 }
 
-function tellingQuote({ id, timestampMs, value }: QuoteEvent): TellingEvent {
+function tellingQuote({ id, key, timestampMs, value }: QuoteEvent): TellingEvent {
   // The event does not say who saw it.
-  return { id, timestampMs, status: value.status, changedMs: null, observedBy: 'either' };
+  return { key, id, timestampMs, status: value.status, changedMs: null, observedBy: 'either' };
 }
 
 function count(counts: Record<string, number>, name: string): void {
