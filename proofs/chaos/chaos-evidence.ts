@@ -28,7 +28,7 @@ export interface Gathered {
   unclearKeys: ReadonlySet<string>;
   /** Whether a call that ended at this instant may have been lost before the wire saw its key. */
   wasCutAround: (wallMs: number) => boolean;
-  residentBytesMax: ReadonlyMap<string, number>;
+  residentMiBMax: ReadonlyMap<string, number>;
   badStops: readonly OwnEnd[];
 }
 
@@ -92,7 +92,7 @@ export async function gatherEvidence({ fleet, link, stack }: Rig): Promise<Gathe
     underWayAtKills: underWayAtKills(await stack.readLedger()),
     unclearKeys: link.unclearKeys,
     wasCutAround: (wallMs) => link.wasCutAround(wallMs),
-    residentBytesMax: fleet.residentBytesMax,
+    residentMiBMax: fleet.residentMiBMax,
     badStops: fleet.badStops,
   };
 }

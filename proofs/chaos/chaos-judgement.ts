@@ -1,5 +1,5 @@
 /** Judges a chaos run by the topics and by the service's own books, which count effects, not calls. */
-import { POISONED_BYTES_MAX } from '../bench/process-memory.ts';
+import { POISONED_MIB_MAX } from '../bench/process-memory.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
 import { STARTING_BALANCE } from '../../test/support/commands.ts';
@@ -21,15 +21,11 @@ export interface ChaosJudgement {
 }
 
 export const MOVES_NOTHING: readonly string[] = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'] satisfies Outcome[];
-/** The memory limit of one processor without poison, bytes; includes the local store's mapped pages. */
-const RESIDENT_BYTES_MAX = 400 * 1024 * 1024;
+/** The memory limit of one processor without poison, MiB; includes the local store's mapped pages. */
+const RESIDENT_MIB_MAX = 400;
 
 export function judgeChaos(given: JudgedEvidence): ChaosJudgement {
-  const { wrong: poisonWrong, ...found } = judgePoisons(
-    given.poison ?? NO_POISON,
-    given,
-    given.honourKeys.includes('transfer-in'),
-  );
+  const { wrong: poisonWrong, ...found } = judgePoisons(given);
   const evidence: JudgedEvidence = { ...given, ...found };
   const wrong: string[] = [...poisonWrong];
   const outcomes: Record<string, number> = {};
@@ -203,16 +199,15 @@ function judgeProcesses({
   badStops,
   coordinatorOutages = [],
   poison = NO_POISON,
-  residentBytesMax,
+  residentMiBMax,
   unreadableEvents,
 }: JudgedEvidence): string[] {
   const wrong = badStops.map(({ name, code, signal }) => `${name}: did not end in order (${code ?? signal})`);
   for (const { code, name, signal } of coordinatorOutages.flatMap(({ ownEnds }) => ownEnds))
     wrong.push(`${name}: ended itself when the coordinator of transactions was lost (${code ?? signal})`);
-  const allowedBytes = poison.put.length > 0 ? POISONED_BYTES_MAX : RESIDENT_BYTES_MAX;
-  for (const [name, bytes] of residentBytesMax) {
-    if (bytes > allowedBytes) wrong.push(`${name}: ${Math.round(bytes / 1024 / 1024)} MB of memory`);
-  }
+  const allowed = poison.put.length > 0 ? POISONED_MIB_MAX : RESIDENT_MIB_MAX;
+  for (const [name, resident] of residentMiBMax)
+    if (resident > allowed) wrong.push(`${name}: ${resident} MB of memory`);
   if (unreadableEvents > 0) wrong.push(`${unreadableEvents} events cannot be read`);
   return wrong;
 }

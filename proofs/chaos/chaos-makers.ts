@@ -7,7 +7,9 @@ import type { ChaosCommand, ChaosType, PlanOptions } from './chaos-commands.ts';
 const REFUSED_SHARE = 0.03;
 /** Accepted payments that go wrong later: rejected, failed, refunded after completion, slow. */
 const LATER_SHARE = 0.06;
-const LATER_SCENARIOS = ['004', '005', '006', '007', '011', '012', '013', '014', '015', '016', '017', '018'];
+const LATER_SCENARIOS = ['004', '006', '007', '011', '012', '013', '014', '015', '016', '018'];
+/** An executed quote would look as if nobody had executed it: it stays PENDING, or its payment fails by QUOTE_EXPIRED. */
+const INCOMING_SCENARIOS = [...LATER_SCENARIOS, '005', '017'];
 /** Prepared quotes and payments that expire or complete at about the time that their command arrives. */
 const RACE_SHARE = 0.08;
 const RACE_SPREAD_MS = 6_000;
@@ -24,7 +26,7 @@ export function isDrawn({ isPlain, random }: PlanOptions, share: number): boolea
 
 export const MAKERS: Readonly<Record<ChaosType, Maker>> = {
   'transfer-in': (options, key) => {
-    const scenario = drawScenario(options);
+    const scenario = drawScenario(options, INCOMING_SCENARIOS);
     const amount = amountOf(options.random);
     const fields = transferInOf(key, amount);
     if (scenario === null) {
@@ -86,7 +88,7 @@ export const MAKERS: Readonly<Record<ChaosType, Maker>> = {
 };
 
 function quoteOf(options: PlanOptions, key: string, immediatelyExecute: boolean): Made {
-  const scenario = drawScenario(options);
+  const scenario = drawScenario(options, LATER_SCENARIOS);
   const amount = amountOf(options.random);
   const fields = { ...createQuoteOf(key, amount), immediatelyExecute };
   if (scenario === null) {
@@ -98,16 +100,20 @@ function quoteOf(options: PlanOptions, key: string, immediatelyExecute: boolean)
 }
 
 /** Null: the payment completes and is never reversed. */
-function drawScenario(options: PlanOptions): string | null {
+function drawScenario(options: PlanOptions, later: readonly string[]): string | null {
   const { isPlain, laterShare = isPlain ? 0 : LATER_SHARE, random } = options;
   if (isDrawn(options, REFUSED_SHARE)) return random() < 0.5 ? '002' : '003';
-  return drawLater(random, laterShare);
+  return drawLater(random, laterShare, later);
 }
 
 /** The digits of a payment that goes wrong after its acceptance, or null. */
-export function drawLater(random: () => number, share: number): string | null {
+export function drawLater(
+  random: () => number,
+  share: number,
+  scenarios: readonly string[] = INCOMING_SCENARIOS,
+): string | null {
   if (share === 0 || random() >= share) return null;
-  return LATER_SCENARIOS[Math.floor(random() * LATER_SCENARIOS.length)] ?? null;
+  return scenarios[Math.floor(random() * scenarios.length)] ?? null;
 }
 
 function outcomesOf(scenario: string): Outcome[] {

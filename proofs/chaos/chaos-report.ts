@@ -13,7 +13,6 @@ export interface SceneReport {
 
 /** Problems shown at most; a thousand of the same kind help nobody. */
 const WRONG_SHOWN_MAX = 60;
-const MEGABYTE = 1024 * 1024;
 
 export function textOf({ rows, wrong }: SceneReport): string {
   const width = 2 + Math.max(...rows.map(([name]) => name.length));
@@ -70,8 +69,8 @@ export function chaosReportOf(options: ChaosOptions, evidence: ChaosEvidence): S
   };
 }
 
-export function megabytesMax({ residentBytesMax }: Pick<ChaosEvidence, 'residentBytesMax'>): number {
-  return Math.round(Math.max(0, ...residentBytesMax.values()) / MEGABYTE);
+export function megabytesMax({ residentMiBMax }: Pick<ChaosEvidence, 'residentMiBMax'>): number {
+  return Math.max(0, ...residentMiBMax.values());
 }
 
 export function inWords(counts: Readonly<Record<string, number>>): string {

@@ -147,7 +147,7 @@ async function run(place: Place, options: ChaosOptions, rig: Rig): Promise<Chaos
     return {
       ...(await gatherEvidence(rig)),
       plan,
-      poison: poison.evidence(),
+      poison: poison.evidence(options.honourKeys.includes('transfer-in')),
       honourKeys: options.honourKeys,
       elapsedMs: Math.round(performance.now() - beganMs),
       healedMs,

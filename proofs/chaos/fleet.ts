@@ -6,8 +6,9 @@
  * A processor that ends by itself is replaced at once; how often that happened is part of the report. The fleet owns
  * every process until `close`.
  */
-import { appendFile, readFile } from 'node:fs/promises';
+import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { memoryOf } from '../bench/process-memory.ts';
 import { spawnProcessor, type ProcessEnd, type RunningProcessor } from '../../test/support/processor.ts';
 
 const MEMORY_LOOK_MS = 1_000;
@@ -26,8 +27,8 @@ export interface OwnEnd extends ProcessEnd {
 
 export class Fleet {
   readonly members: Member[] = [];
-  /** The peak resident memory of each processor, bytes, as the kernel counts it. */
-  readonly residentBytesMax = new Map<string, number>();
+  /** The peak resident memory of each processor, MiB. */
+  readonly residentMiBMax = new Map<string, number>();
   readonly ownEnds: OwnEnd[] = [];
   /** Stops by SIGTERM that were not orderly. */
   readonly badStops: OwnEnd[] = [];
@@ -40,7 +41,7 @@ export class Fleet {
   constructor(environment: Readonly<Record<string, string>>, logDirectory: string) {
     this.#environment = environment;
     this.#logDirectory = logDirectory;
-    this.#timer = setInterval(() => void this.#lookAtMemory(), MEMORY_LOOK_MS);
+    this.#timer = setInterval(() => this.#lookAtMemory(), MEMORY_LOOK_MS);
   }
 
   get started(): number {
@@ -116,11 +117,14 @@ export class Fleet {
     await appendFile(join(this.#logDirectory, `${member.name}.log`), `${lines.join('\n')}\n`);
   }
 
-  async #lookAtMemory(): Promise<void> {
-    for (const { name, processor } of this.members.slice()) {
-      const status = await readFile(`/proc/${processor.pid}/status`, 'utf8').catch(() => '');
-      const kilobytes = Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
-      if (kilobytes > 0) this.residentBytesMax.set(name, kilobytes * 1024);
+  #lookAtMemory(): void {
+    for (const { name, processor } of this.members) {
+      try {
+        const { residentMax } = memoryOf(processor.pid);
+        if (residentMax > 0) this.residentMiBMax.set(name, residentMax);
+      } catch {
+        // It has just ended.
+      }
     }
   }
 }

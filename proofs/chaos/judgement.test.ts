@@ -66,7 +66,7 @@ function evidenceOf(changes: Partial<JudgedEvidence> = {}, effects = 1): JudgedE
     underWayAtKills: new Set(),
     unclearKeys: new Set(),
     wasCutAround: () => false,
-    residentBytesMax: new Map(),
+    residentMiBMax: new Map(),
     badStops: [],
     ...changes,
   };
@@ -112,7 +112,7 @@ const wrongs: [string, JudgedEvidence, RegExp][] = [
     evidenceOf({ coordinatorOutages: [{ heldBackMs: 60_000, ownEnds: [KILLED] }] }),
     /ended itself/,
   ],
-  ['a process with too much memory', evidenceOf({ residentBytesMax: new Map([[NAME, 2 ** 29]]) }), /512 MB of memory/],
+  ['a process with too much memory', evidenceOf({ residentMiBMax: new Map([[NAME, 512]]) }), /512 MB of memory/],
 ];
 
 /** An unreadable command that was put among the others. */
@@ -143,7 +143,7 @@ function poisonedBy(
       value,
       headers: { 'dlq-topic': 'commands', 'dlq-partition': '0', 'dlq-offset': '7', ...headers },
     })),
-    poison: { put: [{ kind, poison, place }], unclear: new Set(), refused: 0, wrong: [] },
+    poison: { put: [{ kind, poison, place }], unclear: new Set(), refused: 0, wrong: [], besidesAccepted: [] },
   };
 }
 

@@ -3,19 +3,16 @@
  * the ones that brokers accepted by the kit's expectations.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { createRegistry } from 'payment-processor-client/internal/settings';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
-import { laneOf } from 'payment-processor-contract/keys';
-import type { Plan } from './chaos-commands.ts';
+import type { Outcome } from 'payment-processor-contract/commands';
+import type { JudgedEvidence } from './chaos-evidence.ts';
 import { LetterIndex, type MessagePlace } from '../fuzz/letter-index.ts';
+import { PoisonWriter } from '../fuzz/poison-writer.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import { POISON_FAMILIES } from '../../test/support/poison.ts';
 import { judgePoison } from '../../test/support/poison/judgement.ts';
 import type { Poison, PoisonKind } from '../../test/support/poison/kinds.ts';
-import { RawProducer } from '../../test/support/raw-produce.ts';
-import type { EffectsReport } from '../../test/support/sandbox-control.ts';
 import type { Stack } from '../../test/support/stack.ts';
-import { LANES } from '../../test/support/stack-options.ts';
 
 /** A poison that the brokers accepted. */
 export interface PutPoison {
@@ -31,9 +28,11 @@ export interface PoisonEvidence {
   /** How many poisons the brokers refused. */
   readonly refused: number;
   readonly wrong: readonly string[];
+  /** Outcomes beside ACCEPTED of a good command, for the service and its own age may end it otherwise. */
+  readonly besidesAccepted: readonly Outcome[];
 }
 
-export const NO_POISON: PoisonEvidence = { put: [], unclear: new Set(), refused: 0, wrong: [] };
+export const NO_POISON: PoisonEvidence = { put: [], unclear: new Set(), refused: 0, wrong: [], besidesAccepted: [] };
 
 /** The prefix of every key. */
 const PREFIX = 'poison-';
@@ -41,9 +40,7 @@ const PREFIX = 'poison-';
 const CANNOT_BE_JUDGED: (kind: PoisonKind) => boolean = ({ expected }) => expected.broker === 'either';
 
 export class PoisonLoad {
-  readonly #stack: Stack;
-  readonly #producer: RawProducer;
-  readonly #registry: ReturnType<typeof createRegistry>;
+  readonly #writer: PoisonWriter;
   readonly #put: PutPoison[] = [];
   readonly #unclear = new Set<string>();
   readonly #wrong: string[] = [];
@@ -51,13 +48,13 @@ export class PoisonLoad {
   #keys = 0;
 
   constructor(stack: Stack) {
-    this.#stack = stack;
-    this.#producer = new RawProducer(stack.kafka);
-    this.#registry = createRegistry(stack.settings);
+    this.#writer = new PoisonWriter(stack);
   }
 
-  evidence(): PoisonEvidence {
-    return { put: this.#put, unclear: this.#unclear, refused: this.#refused, wrong: this.#wrong };
+  /** @param canSettle whether the doubt of a transfer can be settled, so that none may stay UNKNOWN */
+  evidence(canSettle: boolean): PoisonEvidence {
+    const besidesAccepted = canSettle ? [] : (['UNKNOWN'] as const);
+    return { put: this.#put, unclear: this.#unclear, refused: this.#refused, wrong: this.#wrong, besidesAccepted };
   }
 
   /** Keys that must have an answer. */
@@ -86,23 +83,11 @@ export class PoisonLoad {
   }
 
   async #try(kind: PoisonKind): Promise<void> {
-    const { topics } = this.#stack;
-    const topic = {
-      command: topics.commands[kind.commandType],
-      decision: topics.operatorDecisions,
-      observation: topics.observations,
-    }[kind.input];
     this.#keys += 1;
-    const key = kind.fixedKey ?? `${PREFIX}${this.#keys}`;
-    const lane = laneOf(key, LANES);
-    const partition = kind.partition === 'own' ? lane : (lane + 1) % LANES;
-    const encode = async (record: object): Promise<Buffer> => {
-      await this.#registry.ready(topic);
-      return this.#registry.encode(topic, record);
-    };
+    const aim = this.#writer.aim(kind, `${PREFIX}${this.#keys}`);
+    const { partition, topic } = aim;
     try {
-      const poison = await kind.make({ topic, lane, key, nowMs: Date.now(), encode });
-      const produced = await this.#producer.produce(topic, partition, poison.batch);
+      const { poison, produced } = await this.#writer.write(kind, aim);
       if (produced.isRepeated) this.#unclear.add(`${topic}/${partition}`);
       if (produced.kind === 'refused') {
         this.#refused += 1;
@@ -124,15 +109,9 @@ export interface WithoutPoison {
   readonly wrong: readonly string[];
 }
 
-/**
- * @param found what a reader finds; the parts about poison are judged, and left out of what is returned
- * @param canSettle whether the doubt of a transfer can be settled, so that none may stay UNKNOWN
- */
-export function judgePoisons(
-  { put, unclear, wrong: putWrong }: PoisonEvidence,
-  found: { plan: Plan; results: readonly ResultEvent[]; deadLetters: readonly TopicRecord[]; effects: EffectsReport },
-  canSettle: boolean,
-): WithoutPoison {
+/** @param found what a reader finds; the parts about poison are judged, and left out of what is returned */
+export function judgePoisons({ poison: given = NO_POISON, ...found }: JudgedEvidence): WithoutPoison {
+  const { besidesAccepted, put, unclear, wrong: putWrong } = given;
   const wrong = [...putWrong];
   const keys = new Set(put.flatMap(({ poison }) => [poison.key, ...poison.companions]));
   const isPoison = ({ key }: ResultEvent): boolean => keys.has(key) || key.startsWith(PREFIX);
@@ -154,8 +133,8 @@ export function judgePoisons(
       for (const letter of letters.about({ ...place, offset: place.offset + index }, null)) own.add(letter);
     }
     const { expected } = kind;
-    const answersAllowed = canSettle ? expected.answers : [...expected.answers, 'UNKNOWN' as const];
-    const judged = { input: kind.input, expected: { ...expected, answers: answersAllowed } };
+    const besides = expected.answers.includes('ACCEPTED') ? besidesAccepted : [];
+    const judged = { input: kind.input, expected: { ...expected, answers: [...expected.answers, ...besides] } };
     const problems = judgePoison(judged, poison, about, (key) => answers.get(key) ?? []);
     wrong.push(
       ...problems.map((problem) => `${kind.name}, ${poison.key} at ${place.partition}:${place.offset}: ${problem}`),

@@ -10,6 +10,7 @@ import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/comm
 import { laneOf } from 'payment-processor-contract/keys';
 import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { ObservationReader } from '../../src/lanes/observations.ts';
+import { topicOf } from '../../test/support/poison/kinds.ts';
 import { Draws } from '../simulation/draws.ts';
 import { simulatedRegistry } from '../simulation/simulated-registry.ts';
 import { randomMessage, randomTarget, type RandomMessage, type RandomTarget } from './random-messages.ts';
@@ -43,7 +44,7 @@ export async function fuzzIntake(options: { seed: number; first: number; inputs:
     const number = options.first + index;
     const draws = new Draws(options.seed, `input ${number}`);
     const target = randomTarget(draws);
-    const topic = topicOf(target);
+    const topic = topicOf(TOPICS, target);
     const message = await randomMessage(draws, target, `key-${number}`, (record) => registry.encode(topic, record));
     report.inputs += 1;
     try {
@@ -63,14 +64,6 @@ export async function fuzzIntake(options: { seed: number; first: number; inputs:
   return report;
 }
 
-function topicOf({ commandType, input }: RandomTarget): string {
-  return {
-    command: TOPICS.commands[commandType],
-    decision: TOPICS.operatorDecisions,
-    observation: TOPICS.observations,
-  }[input];
-}
-
 function note(report: IntakeReport, input: number, problem: string): void {
   if (report.wrong.length < WRONG_MAX) report.wrong.push({ input, problem });
 }
@@ -82,7 +75,7 @@ async function read(
   { key, value, headers }: RandomMessage,
 ): Promise<string> {
   const { input, commandType } = target;
-  const topic = topicOf(target);
+  const topic = topicOf(TOPICS, target);
   const lane = key === null ? 0 : laneOf(key, LANES);
   const received = { key, value, timestamp: String(NOW_MS), attributes: 0, offset: '17', headers: asReceived(headers) };
   const message = inputMessage(received as Parameters<typeof inputMessage>[0]);

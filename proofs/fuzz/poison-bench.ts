@@ -6,9 +6,7 @@
  *   used      poison is put, good messages behind it, and both are awaited
  *   closed    everything is ended; a bench whose processor ended or lost a lane is of no further use
  */
-import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createRegistry } from 'payment-processor-client/internal/settings';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { CommandType } from 'payment-processor-contract/commands';
 import { laneOf } from 'payment-processor-contract/keys';
@@ -17,10 +15,11 @@ import { decisionJson } from '../../test/support/poison/decision-kinds.ts';
 import { goodRecord, JSON_HEADER, quoteJson, type PoisonInput } from '../../test/support/poison/kinds.ts';
 import { observationBytes } from '../../test/support/poison/observation-kinds.ts';
 import type { RunningProcessor } from '../../test/support/processor.ts';
-import { RawProducer, type Produced } from '../../test/support/raw-produce.ts';
 import { batchOf, type BatchRecord } from '../../test/support/record-batch.ts';
 import { LANES, Stack } from '../../test/support/stack.ts';
+import { memoryOf } from '../bench/process-memory.ts';
 import { LetterIndex, type MessagePlace } from './letter-index.ts';
+import { PoisonWriter } from './poison-writer.ts';
 
 const LOOK_MS = 20;
 /** Looks between two questions to the processor's endpoints. */
@@ -45,8 +44,7 @@ export interface Behind {
 export class PoisonBench {
   readonly stack: Stack;
   readonly processor: RunningProcessor;
-  readonly #producer: RawProducer;
-  readonly #registry: ReturnType<typeof createRegistry>;
+  readonly writer: PoisonWriter;
   readonly #letters: LetterIndex;
   #keys = 0;
   #processEnd: string | null = null;
@@ -55,8 +53,7 @@ export class PoisonBench {
   private constructor(stack: Stack, processor: RunningProcessor) {
     this.stack = stack;
     this.processor = processor;
-    this.#producer = new RawProducer(stack.kafka);
-    this.#registry = createRegistry(stack.settings);
+    this.writer = new PoisonWriter(stack);
     this.#letters = new LetterIndex(stack.journal.deadLetters());
     void processor.ended.then(({ code, signal }) => {
       this.#processEnd = `the process ended by itself (${code ?? signal})`;
@@ -82,18 +79,6 @@ export class PoisonBench {
     return this.#isSpoilt;
   }
 
-  topicOf(input: PoisonInput, commandType: CommandType): string {
-    const { topics } = this.stack;
-    switch (input) {
-      case 'command':
-        return topics.commands[commandType];
-      case 'decision':
-        return topics.operatorDecisions;
-      case 'observation':
-        return topics.observations;
-    }
-  }
-
   /** A key of the lane that no message had before. */
   keyOf(lane: number): string {
     for (;;) {
@@ -101,15 +86,6 @@ export class PoisonBench {
       const key = `p${this.#keys}-${this.stack.settings.TOPIC_PREFIX.slice(-8)}`;
       if (laneOf(key, LANES) === lane) return key;
     }
-  }
-
-  async encode(topic: string, record: object): Promise<Buffer> {
-    await this.#registry.ready(topic);
-    return this.#registry.encode(topic, record);
-  }
-
-  put(topic: string, partition: number, batch: Buffer): Promise<Produced> {
-    return this.#producer.produce(topic, partition, batch);
   }
 
   /** Puts a good message into each of the partitions: a transfer, and one of the kind that the poison was. */
@@ -142,10 +118,13 @@ export class PoisonBench {
     return problem === null ? null : `${problem}: ${this.#lastError()}`;
   }
 
-  /** The most that the processor ever had in memory, bytes. @returns 0 when it has ended */
-  async residentBytesMax(): Promise<number> {
-    const status = await readFile(`/proc/${this.processor.pid}/status`, 'utf8').catch(() => '');
-    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+  /** The most that the processor ever had in memory. @returns 0 when it has ended */
+  residentMiBMax(): number {
+    try {
+      return memoryOf(this.processor.pid).residentMax;
+    } catch {
+      return 0;
+    }
   }
 
   async #settled(behind: readonly Behind[], isSettled: () => boolean, limitMs: number): Promise<string | null> {
@@ -206,7 +185,7 @@ export class PoisonBench {
   }
 
   async #putGood(topic: string, partition: number, record: BatchRecord): Promise<bigint> {
-    const produced = await this.put(topic, partition, batchOf([record]));
+    const produced = await this.writer.put({ topic, partition }, batchOf([record]));
     if (produced.kind === 'taken') return produced.baseOffset;
     throw new Error(`the broker refused a good message for ${topic}: ${produced.errorCode} ${produced.message}`);
   }

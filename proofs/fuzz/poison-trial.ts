@@ -1,17 +1,14 @@
 /** One kind of poison against a processor: it comes to what the table says, and what lies behind it is handled. */
-import { POISONED_BYTES_MAX } from '../bench/process-memory.ts';
+import { POISONED_MIB_MAX } from '../bench/process-memory.ts';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
-import { laneOf } from 'payment-processor-contract/keys';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import { judgePoison } from '../../test/support/poison/judgement.ts';
 import type { Poison, PoisonKind } from '../../test/support/poison/kinds.ts';
-import { LANES } from '../../test/support/stack.ts';
 import type { MessagePlace } from './letter-index.ts';
 import type { PoisonBench } from './poison-bench.ts';
 
 /** For everything that is to come of one kind; most take some milliseconds. */
 const TRIAL_MS_MAX = 30_000;
-const MEBIBYTE = 1024 * 1024;
 
 export interface Trial {
   /** Empty: it came to what it should. */
@@ -22,11 +19,9 @@ export interface Trial {
 
 /** @param lane whose poison it is, unless the kind is about a key of its own */
 export async function tryPoison(bench: PoisonBench, kind: PoisonKind, lane: number): Promise<Trial> {
-  const ownLane = kind.fixedKey === null ? lane : laneOf(kind.fixedKey, LANES);
-  const partition = kind.partition === 'own' ? ownLane : (ownLane + 1) % LANES;
-  const topic = bench.topicOf(kind.input, kind.commandType);
-  const poison = await makePoison(bench, kind, ownLane);
-  const produced = await bench.put(topic, partition, poison.batch);
+  const aim = bench.writer.aim(kind, bench.keyOf(lane));
+  const { lane: ownLane, partition, topic } = aim;
+  const { poison, produced } = await bench.writer.write(kind, aim);
   const { broker } = kind.expected;
   if (produced.kind === 'refused') {
     const seen = `the broker refuses it (${produced.errorCode}: ${produced.message})`;
@@ -38,23 +33,12 @@ export async function tryPoison(bench: PoisonBench, kind: PoisonKind, lane: numb
   const wrong = broker === 'refuses' ? ['the broker takes it'] : [];
   if (problem !== null) wrong.push(problem);
   for (const { what, isHandled } of behind) if (!isHandled()) wrong.push(`not handled: ${what}`);
-  const residentBytes = await bench.residentBytesMax();
-  if (residentBytes > POISONED_BYTES_MAX) wrong.push(`${Math.round(residentBytes / MEBIBYTE)} MiB resident`);
+  const resident = bench.residentMiBMax();
+  if (resident > POISONED_MIB_MAX) wrong.push(`${resident} MiB resident`);
   const answers = poison.key === null ? [] : bench.answersOf(poison.key);
   const letters = bench.deadLetters(place, poison.message?.key ?? null);
   if (problem === null) wrong.push(...judgePoison(kind, poison, letters, (key) => bench.answersOf(key)));
-  return { wrong, seen: `${inWords(answers, letters)}; ${Math.round(residentBytes / MEBIBYTE)} MiB at most` };
-}
-
-export async function makePoison(bench: PoisonBench, kind: PoisonKind, lane: number): Promise<Poison> {
-  const topic = bench.topicOf(kind.input, kind.commandType);
-  return kind.make({
-    topic,
-    lane,
-    key: kind.fixedKey ?? bench.keyOf(lane),
-    nowMs: Date.now(),
-    encode: (record) => bench.encode(topic, record),
-  });
+  return { wrong, seen: `${inWords(answers, letters)}; ${resident} MiB at most` };
 }
 
 function hasComeToAnEnd(

@@ -1,150 +1,86 @@
 /** Metrics and store have exactly what a lane's transaction committed, whatever happened to the broker's answer. */
 import { expect, test } from 'vitest';
-import { topicDefinitions } from 'payment-processor-contract/topic-definitions';
-import { laneOf } from 'payment-processor-contract/keys';
-import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
-import { Draws } from './draws.ts';
-import { readHistory } from './history-judgement.ts';
-import { brokerTopic } from './history.ts';
-import { MemoryIndex } from './memory-index.ts';
-import { jsonHeaders } from './publishers.ts';
-import { scenarioOf } from './scenario.ts';
-import { SimulatedBroker } from './simulated-broker.ts';
-import { installKafka } from './simulated-kafkajs.ts';
-import { SimulatedNetwork, type Trouble } from './simulated-network.ts';
-import { SimulatedProcess, simulatedConfig } from './simulated-process.ts';
-import { simulatedRegistry } from './simulated-registry.ts';
-import type { SimulatedService } from './simulated-service.ts';
+import { transferInOf } from '../../test/support/commands.ts';
+import type { Disturber, Trouble } from './simulated-network.ts';
 import { judgeStores } from './store-judgement.ts';
-import { VirtualTime } from './virtual-time.ts';
+import type { VirtualProcessor } from './virtual-processor.ts';
+import { VirtualStack } from './virtual-stack.ts';
 
 const COMMANDS = 60;
 const LANES = 3;
-const MS_MAX = 60_000;
+const APART_MS = 100;
 /** Longer than the session timeout. */
 const COUNTED_OUT_MS = 7_000;
 /** Before the commit's deadline. */
 const ANSWERED_MS = 9_000;
-const silence = (): void => undefined;
+const NONE: Trouble = { kind: 'none' };
+const SETTINGS = { KAFKA_SESSION_TIMEOUT_MS: '6000', KAFKA_HEARTBEAT_INTERVAL_MS: '500' };
 
-interface Ran {
-  readonly counted: string[];
-  readonly written: string[];
-  /** Where the store differs from the ledger, which has records of other writers too. */
-  readonly unlikeLedger: string[];
+/** @param troubleAt of commits by their number from 1, and of all other requests */
+function disturber(troubleAt: (point: string, commits: number) => Trouble): Disturber & { commits: number } {
+  return {
+    commits: 0,
+    troubleAt(_owner, point) {
+      if (point === 'commit') this.commits += 1;
+      return troubleAt(point, this.commits);
+    },
+    kill: () => undefined,
+    freeze: () => undefined,
+  };
 }
 
-/** @param commit number of the process's commit, from 1 */
-type CommitTrouble = (commit: number, isTakingLanes: () => boolean, time: VirtualTime) => Trouble;
-
-const NONE: Trouble = { kind: 'none' };
-
-/** @param otherTrouble for all requests except commits */
-async function ran(commitTrouble: CommitTrouble, otherTrouble: (point: string) => Trouble = () => NONE): Promise<Ran> {
-  const time = new VirtualTime();
-  const draws = (name: string): Draws => new Draws(1, name);
-  const topics = topicNames('simulated');
-  const scenario = {
-    ...scenarioOf(draws('scenario'), draws('added'), { kind: 'drawn', without: [] }),
-    laneCount: LANES,
-  };
-  const config = simulatedConfig(scenario);
-  const broker = new SimulatedBroker(time, draws('broker'));
-  for (const definition of topicDefinitions(config)) broker.createTopic(...brokerTopic(definition));
-  let commits = 0;
-  let process: SimulatedProcess | null = null;
-  const network = new SimulatedNetwork(time, draws('network'), {
-    troubleAt: (_owner, point) => {
-      if (point !== 'commit') return otherTrouble(point);
-      commits += 1;
-      return commitTrouble(commits, () => process?.isTakingLanes() ?? false, time);
+/** Each result once, in metrics and in the topic, and the store as the ledger is. */
+function counted(
+  disturbed: Disturber,
+  started: (processor: VirtualProcessor) => void = () => undefined,
+): Promise<void> {
+  return VirtualStack.run(
+    { name: 'counted', lanes: LANES, settings: SETTINGS },
+    async (stack) => {
+      started(await stack.startProcessor());
+      const keys = Array.from({ length: COMMANDS }, (_, index) => `key-${index}`);
+      for (const key of keys) {
+        await stack.publisher.publish('transfer-in', key, transferInOf(key));
+        await new Promise((resolve) => setTimeout(resolve, APART_MS));
+      }
+      await stack.journal.resultsOfAll(keys);
+      await new Promise((resolve) => setTimeout(resolve, ANSWERED_MS));
+      expect(stack.journal.results()).toHaveLength(COMMANDS);
+      expect(stack.resultsCounted()).toBe(COMMANDS);
+      expect(judgeStores(stack.stores(), await stack.readLedger())).toEqual([]);
     },
-    kill: silence,
-    freeze: silence,
-  });
-  const restore = [time.install(draws('ids')), installKafka(broker, network)];
-  const counted: string[] = [];
-  const index = new MemoryIndex(LANES);
-  try {
-    const keys = Array.from({ length: COMMANDS }, (_, index) => `key-${index}`);
-    const publish = (key: string): void => {
-      const lane = laneOf(key, LANES);
-      broker.append(topics.commands['transfer-in'], lane, {
-        key: Buffer.from(key),
-        value: Buffer.from('{}'),
-        headers: jsonHeaders({}),
-        timestampMs: time.nowMs,
-      });
-    };
-    const writeOther = (number: number): void => {
-      const written = { value: Buffer.of(number), headers: [], timestampMs: time.nowMs };
-      broker.append(topics.ledger, number % LANES, { key: Buffer.from(`of-another-${number}`), ...written });
-    };
-    keys.forEach((key, number) => {
-      time.after(number * 100, null, () => publish(key));
-      time.after(number * 100 + 3, null, () => writeOther(number));
-    });
-    process = new SimulatedProcess({
-      name: 'process',
-      time,
-      config,
-      registry: simulatedRegistry(recordOfTopic(topics)),
-      service: {
-        client: () => ({ call: async () => ({ kind: 'never-sent', reason: 'down' }), close: async () => undefined }),
-      } as unknown as SimulatedService,
-      index,
-      clockAheadMs: 0,
-      random: draws('random').random,
-      log: silence,
-      onResult: ({ commandKey }) => void counted.push(commandKey),
-      onFatal: silence,
-      onFailure: silence,
-      onDeath: silence,
-    });
-    await time.runUntil(() => false, time.nowMs + MS_MAX);
-  } finally {
-    for (const back of restore) back();
-  }
-  const { ledger, results } = readHistory(broker, topics);
-  return {
-    counted: counted.sort(),
-    written: results.map(({ key }) => key).sort(),
-    unlikeLedger: judgeStores([index], ledger),
-  };
+    disturbed,
+  );
 }
 
 test.each([
   ['the answer to a commit is lost: the ledger says that it was committed', 'answer-lost'],
   ['a commit is lost: what was in it is done again', 'request-lost'],
 ] as const)('%s, and each result is counted once', async (_name, kind) => {
-  for (const lostCommit of [2, 3, 5]) {
-    let commits = 0;
-    const { counted, unlikeLedger, written } = await ran((commit) => {
-      commits = commit;
-      return commit === lostCommit ? { kind } : NONE;
-    });
-    expect(commits).toBeGreaterThan(lostCommit);
-    expect(written).toHaveLength(COMMANDS);
-    expect(counted).toEqual(written);
-    expect(unlikeLedger).toEqual([]);
+  for (const lost of [6, 10, 20]) {
+    const disturbed = disturber((point, commits) => (point === 'commit' && commits === lost ? { kind } : NONE));
+    await counted(disturbed);
+    expect(disturbed.commits).toBeGreaterThan(lost);
   }
 });
 
 test('a lane that is counted out between the end of its transaction and the answer: its store is as the ledger is', async () => {
-  let isCutOff = false;
+  let processor: VirtualProcessor | null = null;
+  /** It was given its lanes anew, and has not opened them since. */
+  const isTakingLanes = (): boolean => {
+    const count = (name: string): number => processor?.log().filter(({ event }) => event === name).length ?? 0;
+    return count('lanes-assigned') > 1 && count('lane-open') === LANES;
+  };
   let wasLostAtAnswer = false;
-  const { counted, unlikeLedger, written } = await ran(
-    (commit, isTakingLanes, time) => {
-      if (commit !== 5) return NONE;
-      isCutOff = true;
-      time.after(COUNTED_OUT_MS, null, () => (isCutOff = false));
-      time.after(ANSWERED_MS, null, () => (wasLostAtAnswer = isTakingLanes()));
-      return { kind: 'slow', thereMs: 0, backMs: ANSWERED_MS };
-    },
-    (point) => (isCutOff && point === 'Heartbeat' ? { kind: 'request-lost' } : NONE),
-  );
+  let isCutOff = false;
+  const disturbed = disturber((point, commits) => {
+    if (point === 'Heartbeat' && isCutOff) return { kind: 'request-lost' };
+    if (point !== 'commit' || commits !== 10) return NONE;
+    isCutOff = true;
+    setTimeout(() => (isCutOff = false), COUNTED_OUT_MS);
+    setTimeout(() => (wasLostAtAnswer = isTakingLanes()), ANSWERED_MS);
+    return { kind: 'slow', thereMs: 0, backMs: ANSWERED_MS };
+  });
+  await counted(disturbed, (started) => (processor = started));
   expect(wasLostAtAnswer).toBe(true);
-  expect(written).toHaveLength(COMMANDS);
-  expect(counted).toEqual(written);
-  expect(unlikeLedger).toEqual([]);
 });

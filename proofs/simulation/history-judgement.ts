@@ -18,14 +18,14 @@ import { carriedOut, judgeAnswered, judgeDecided, unsettled } from './decided-ju
 import type { ConfirmedHold } from './holders.ts';
 import type { GivenDecision } from './operators.ts';
 import { correlationIdOf } from '../../test/support/commands.ts';
-import type { MemoryIndex } from './memory-index.ts';
 import { lanesOf } from './publishers.ts';
-import { POISON_PREFIX, type Poison } from './poison.ts';
+import { NO_POISON, type PutPoison } from '../chaos/poison-load.ts';
+import { KINDS, POISON_PREFIX } from './poison.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
 import type { StoredRecord } from './simulated-log.ts';
-import { resultName } from './simulated-fleet.ts';
+import { resultName, type SimulatedFleet } from './simulated-fleet.ts';
 import { eventValue } from './simulated-registry.ts';
-import type { Sending, SimulatedService } from './simulated-service.ts';
+import type { SimulatedService } from './simulated-service.ts';
 import { judgeStores } from './store-judgement.ts';
 
 export interface ReadHistory {
@@ -40,30 +40,35 @@ export interface JudgedHistory {
   readonly topics: TopicNames;
   readonly plan: Plan;
   readonly read: ReadHistory;
-  readonly decisions: readonly GivenDecision[];
-  readonly holds: readonly ConfirmedHold[];
   readonly service: SimulatedService;
-  readonly sendings: readonly Sending[];
+  readonly fleet: Pick<SimulatedFleet, 'counted' | 'failures' | 'stores'>;
   readonly laneCount: number;
   readonly honourKeys: readonly CommandType[];
-  readonly disturbed: ReadonlySet<Disturbance>;
   /** The longest time that the poller waits for a command in doubt. */
   readonly heldForMsMax: number;
+  /** Lanes that wait for an operator at the end, and why. */
+  readonly stoppedLanes: ReadonlyMap<number, string>;
+  readonly decisions: readonly GivenDecision[];
+  readonly holds: readonly ConfirmedHold[];
+  readonly disturbed: ReadonlySet<Disturbance>;
   /** When all processors went down for longer than transaction states are remembered; Infinity: never. */
   readonly absentFromMs: number;
   /** The poison that was published. */
-  readonly poison: readonly Poison[];
-  /** Lanes that wait for an operator at the end, and why. */
-  readonly stoppedLanes: ReadonlyMap<number, string>;
+  readonly poison: readonly PutPoison[];
   /** Lanes from which an administrator removed messages. */
   readonly jumpedLanes: ReadonlySet<number>;
-  /** Results that processes have counted, by `resultName`. */
-  readonly counted: ReadonlyMap<string, number>;
-  /** Failures that no disturbance explains. */
-  readonly failures: readonly string[];
-  /** The local store of each slot. */
-  readonly stores: readonly MemoryIndex[];
 }
+
+/** Without operators, poison and other disturbances. */
+const CALM = {
+  decisions: [],
+  holds: [],
+  disturbed: new Set<Disturbance>(),
+  absentFromMs: Infinity,
+  poison: [],
+  jumpedLanes: new Set<number>(),
+};
+export type GivenHistory = Omit<JudgedHistory, keyof typeof CALM> & Partial<Pick<JudgedHistory, keyof typeof CALM>>;
 
 /** A member that was counted out may begin calls until its last heartbeat is older than the session timeout. */
 const SESSION_TIMEOUT_MS = 6_000;
@@ -97,23 +102,27 @@ export function readHistory(broker: SimulatedBroker, topics: TopicNames): ReadHi
   };
 }
 
-export function judgeHistory(history: JudgedHistory): {
+export function judgeHistory(given: GivenHistory): {
   wrong: string[];
   outcomes: Record<string, number>;
 } {
-  const { failures, honourKeys, poison, service } = history;
+  const history: JudgedHistory = { ...CALM, ...given };
+  const { fleet, honourKeys, poison, service } = history;
   const { decisions, plan, read } = withoutExcused(history);
   const carried = carriedOut(decisions, read.deadLetters);
   const decided = Map.groupBy(carried, ({ key }) => key);
   const isDecided = ({ key }: { key: string }): boolean => decided.has(key);
+  const put = judgedPoison(history, isDecided);
+  const isPut = new Set(put.map((one) => one.poison.key));
+  const isJudged = (key: string): boolean => !decided.has(key) && (!key.startsWith(POISON_PREFIX) || isPut.has(key));
   const { wrong, outcomes } = judgeChaos({
     ...read,
-    results: read.results.filter((result) => !isDecided(result)),
+    results: read.results.filter(({ key }) => isJudged(key)),
     // A poller that reads the last minutes again may announce a forgotten transaction again.
     transactionEvents: read.transactionEvents.filter(({ timestampMs }) => timestampMs < history.absentFromMs),
     quoteEvents: read.quoteEvents.filter(({ timestampMs }) => timestampMs < history.absentFromMs),
     deadLetters: read.deadLetters.filter(
-      ({ headers, key }) => headers['dlq-reason'] !== 'REFUSED_DECISION' && !decided.has(key?.toString() ?? ''),
+      ({ headers, key }) => headers['dlq-reason'] !== 'REFUSED_DECISION' && isJudged(key?.toString() ?? ''),
     ),
     plan: {
       commands: plan.commands.filter((command) => !isDecided(command)).map((command) => withAge(command, history)),
@@ -128,7 +137,8 @@ export function judgeHistory(history: JudgedHistory): {
     wasCutAround: () => false,
     // A look-up uses the clock of the process that sent the call.
     mayBeUnfound: history.disturbed.has('unfound') || history.disturbed.has('clocks'),
-    residentBytesMax: new Map(),
+    poison: { ...NO_POISON, put, besidesAccepted: ['REFUSED', 'EXPIRED', 'UNKNOWN'] },
+    residentMiBMax: new Map(),
     badStops: [],
   });
   const ofDecided = plan.commands
@@ -140,13 +150,12 @@ export function judgeHistory(history: JudgedHistory): {
       ...wrong,
       ...ofDecided,
       ...judgeAnswered(messages, read.results),
-      ...judgePoison(history),
       ...judgeStops(history),
       ...judgeCounted(history),
       // Poison may make our own code fail; then the message is set aside.
-      ...(poison.length > 0 ? [] : failures),
+      ...(poison.length > 0 ? [] : fleet.failures),
       ...judgeLedger(read.ledger),
-      ...judgeStores(history.stores, history.read.ledger),
+      ...judgeStores(fleet.stores(), history.read.ledger),
       ...judgeCalls(history),
       ...judgeHeld(history),
       ...judgeNames(history),
@@ -155,7 +164,7 @@ export function judgeHistory(history: JudgedHistory): {
   };
 }
 
-/** Leaves out poison, and what has no answer in lanes that wait for an operator. */
+/** Leaves out what has no answer in lanes that wait for an operator. */
 function withoutExcused({
   decisions,
   laneCount,
@@ -175,7 +184,7 @@ function withoutExcused({
   // Decisions that were begun in these lanes have no result either.
   const leftOpen = unsettled(taken, read).filter(({ partition }) => stoppedLanes.has(partition));
   const excused = new Set([...unanswered.map(({ command }) => command.key), ...leftOpen.map(({ key }) => key)]);
-  const isJudged = (key: string): boolean => !excused.has(key) && !key.startsWith(POISON_PREFIX);
+  const isJudged = (key: string): boolean => !excused.has(key);
   return {
     decisions: taken.filter((decision) => !leftOpen.includes(decision)),
     plan: {
@@ -224,7 +233,7 @@ function judgeStops({ jumpedLanes, stoppedLanes }: JudgedHistory): string[] {
 }
 
 /** A result that is counted without a commit, or twice, makes the metrics too high. */
-function judgeCounted({ counted, read }: JudgedHistory): string[] {
+function judgeCounted({ fleet: { counted }, read }: JudgedHistory): string[] {
   const written = Map.groupBy(
     read.results.filter(({ headers }) => headers['replayed'] === undefined),
     ({ value }) => resultName(value),
@@ -234,19 +243,19 @@ function judgeCounted({ counted, read }: JudgedHistory): string[] {
     .map(([name, count]) => `${name}: counted ${count} times, written ${written.get(name)?.length ?? 0} times`);
 }
 
-/** Each poison has an allowed answer, except in lanes that wait for an operator. */
-function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): string[] {
-  const first = new Map(read.results.filter(({ value }) => value.revision === 1).map(({ key, value }) => [key, value]));
+/** Poison without a decision on it, except what has no answer in lanes that wait for an operator. */
+function judgedPoison(
+  { laneCount, poison, read, stoppedLanes }: JudgedHistory,
+  isDecided: (of: { key: string }) => boolean,
+): PutPoison[] {
+  const answered = new Set(read.results.map(({ key }) => key));
   // Poison that must be moved is first in another lane, which may be any of the stopped ones.
-  const isInStoppedLane = (key: string): boolean =>
-    key.includes('-moved') ? stoppedLanes.size > 0 : stoppedLanes.has(laneOf(key, laneCount));
-  return poison
-    .filter(({ key }) => first.has(key) || !isInStoppedLane(key))
-    .flatMap(({ allowed, key }) => {
-      const outcome = first.get(key)?.outcome ?? null;
-      if (allowed.some((one) => one === outcome)) return [];
-      return [`${key}: ${outcome ?? 'not answered'}, not ${allowed.join(' or ')}`];
-    });
+  const isInStoppedLane = ({ kind, poison: { key } }: PutPoison): boolean =>
+    kind.partition === 'other' ? stoppedLanes.size > 0 : stoppedLanes.has(laneOf(key ?? '', laneCount));
+  return poison.filter((one) => {
+    const key = one.poison.key ?? '';
+    return !isDecided({ key }) && (answered.has(key) || !isInStoppedLane(one));
+  });
 }
 
 /**
@@ -257,7 +266,7 @@ function judgePoison({ laneCount, poison, read, stoppedLanes }: JudgedHistory): 
  * - any command, if markers come up to a minute late: a lane that two processes take in turn waits for several
  */
 function withAge(command: ChaosCommand, { disturbed, honourKeys, poison }: JudgedHistory): ChaosCommand {
-  const areSeveralRefused = poison.filter(({ key }) => key.startsWith('poison-refused')).length > 1;
+  const areSeveralRefused = poison.filter(({ kind }) => kind === KINDS['poison-refused']).length > 1;
   if (areSeveralRefused || (['clocks', 'masses', 'coordinator'] as const).some((kind) => disturbed.has(kind)))
     return { ...command, hasExpiry: true, allowed: [...command.allowed, 'EXPIRED'] };
   const operation = command.type === 'immediate-quote' ? 'execute-quote' : command.commandType;
@@ -302,7 +311,7 @@ function judgeOwners(lane: number, records: readonly TopicRecord[]): string[] {
 }
 
 /** A process sends a call only after committing its intent, and not long after another process took the lane. */
-function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHistory): string[] {
+function judgeCalls({ decisions, laneCount, read, service }: JudgedHistory): string[] {
   const owners = new Map<number, { processId: string; token: string; atMs: number }[]>();
   /** When each owner first committed, by token: until then, previous owners may go on. */
   const workingFromMs = new Map<string, number>();
@@ -326,7 +335,7 @@ function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHis
   const decidedKeys = new Set(decisions.map(({ key }) => key));
   const overlaps = service.overlaps.filter((key) => !decidedKeys.has(key));
   const wrong = overlaps.map((key) => `${key}: called while an earlier call of it was on its way`);
-  for (const { atMs, key, processId } of sendings) {
+  for (const { atMs, key, processId } of service.sendings) {
     const isIntended =
       intents.get(key)?.some((intent) => intent.processId === processId && intent.atMs <= atMs) ?? false;
     if (!isIntended) wrong.push(`${key}: called without a committed intent`);
@@ -340,9 +349,9 @@ function judgeCalls({ decisions, laneCount, read, sendings, service }: JudgedHis
 }
 
 /** Once every lane has confirmed a hold, no call that it covers may begin. */
-function judgeHeld({ holds, plan, sendings }: JudgedHistory): string[] {
+function judgeHeld({ holds, plan, service }: JudgedHistory): string[] {
   const commands = new Map(plan.commands.map((command) => [command.key, command]));
-  return sendings.flatMap(({ atMs, key }) => {
+  return service.sendings.flatMap(({ atMs, key }) => {
     const command = commands.get(key);
     if (command === undefined) return [];
     const types = [command.commandType, ...(command.type === 'immediate-quote' ? ['execute-quote'] : [])];

@@ -5,29 +5,23 @@
  *   UNKNOWN -> at rest -> judged
  */
 import { createHash } from 'node:crypto';
-import { topicDefinitions, type TopicDefinition } from 'payment-processor-contract/topic-definitions';
-import { laneSettings } from '../../src/lanes/lane-settings.ts';
-import { heldForMsMax } from '../../src/lanes/poller-link.ts';
-import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import type { ChaosMessage } from '../chaos/chaos-commands.ts';
 import type { DisturbanceChoice } from './disturbances.ts';
 import { unsettled } from './decided-judgement.ts';
 import { Draws } from './draws.ts';
 import { Holders } from './holders.ts';
-import { judgeHistory, readHistory } from './history-judgement.ts';
+import { readHistory } from './history-judgement.ts';
 import { KafkaUpkeep, type UpkeepOptions } from './kafka-upkeep.ts';
 import { Operators } from './operators.ts';
 import { lanesOf, Publishers } from './publishers.ts';
 import { publishPoison } from './poison.ts';
 import { scenarioOf, type Scenario } from './scenario.ts';
-import { SimulatedBroker, type TopicConfig } from './simulated-broker.ts';
-import { SimulatedFleet } from './simulated-fleet.ts';
-import { installKafka } from './simulated-kafkajs.ts';
-import { SimulatedNetwork } from './simulated-network.ts';
+import { SimulatedBroker } from './simulated-broker.ts';
+import type { SimulatedFleet } from './simulated-fleet.ts';
 import { simulatedConfig } from './simulated-process.ts';
-import { simulatedRegistry } from './simulated-registry.ts';
-import { SimulatedService } from './simulated-service.ts';
+import type { SimulatedService } from './simulated-service.ts';
 import { VirtualTime } from './virtual-time.ts';
+import { SimulatedWorld } from './world.ts';
 
 export interface HistoryReport {
   readonly seed: number;
@@ -44,7 +38,6 @@ export interface HistoryReport {
   readonly hash: string;
 }
 
-const PREFIX = 'simulated';
 /** Longer than all settling times, sessions, transactions and pauses of a history, one after the other. */
 const HEAL_MS_MAX = 240_000;
 /** The same with wrong clocks: processes wait for a wrong timestamp as long as it could be right. */
@@ -65,7 +58,7 @@ export interface HistoryOptions {
 }
 
 export async function runHistory(options: HistoryOptions): Promise<HistoryReport> {
-  const world = new World(options);
+  const world = new History(options);
   const restore = world.install();
   try {
     return await world.run();
@@ -74,11 +67,11 @@ export async function runHistory(options: HistoryOptions): Promise<HistoryReport
   }
 }
 
-class World {
+class History {
   readonly #options: HistoryOptions;
   readonly #hash = createHash('sha256');
   readonly #time = new VirtualTime();
-  readonly #topics = topicNames(PREFIX);
+  readonly #world: SimulatedWorld;
   readonly #scenario: Scenario;
   readonly #broker: SimulatedBroker;
   readonly #fleet: SimulatedFleet;
@@ -95,30 +88,30 @@ class World {
     this.#options = options;
     const scenario = scenarioOf(this.#draws('scenario'), this.#draws('added'), options.choice);
     this.#scenario = scenario;
-    const config = simulatedConfig(scenario);
     const time = this.#time;
-    const topics = this.#topics;
     const log = (line: string): void => this.#log(line);
     const broker = new SimulatedBroker(time, this.#draws('broker'));
     this.#broker = broker;
-    for (const definition of topicDefinitions(config)) broker.createTopic(...brokerTopic(definition));
-    const registry = simulatedRegistry(recordOfTopic(topics));
-    this.#fleet = new SimulatedFleet({ scenario, time, draws: this.#draws('faults'), config, registry, log });
+    this.#world = new SimulatedWorld({
+      scenario,
+      config: simulatedConfig(scenario),
+      time,
+      broker,
+      draws: (stream) => this.#draws(stream),
+      log,
+      service: {
+        troubleOf: (drawn, isPage) => this.#fleet.callTrouble(drawn, isPage),
+        pageDelayMs: (drawn) => this.#fleet.pageDelayMs(drawn),
+        isLeftOut: (drawn) => this.#fleet.isLeftOut(drawn),
+        onLost: (key) => this.#publishers.callLost(key),
+      },
+    });
+    const { fleet, service, topics } = this.#world;
+    this.#fleet = fleet;
+    this.#service = service;
     const planDraws = this.#draws('plan');
     const draws = this.#draws('persons');
     this.#publishers = new Publishers({ scenario, time, draws, planDraws, broker, topics, log });
-    this.#service = new SimulatedService({
-      time,
-      draws: this.#draws('service'),
-      disturber: this.#fleet,
-      honourKeys: scenario.honourKeys,
-      troubleOf: (drawn, isPage) => this.#fleet.callTrouble(drawn, isPage),
-      pageDelayMs: (drawn) => this.#fleet.pageDelayMs(drawn),
-      isLeftOut: (drawn) => this.#fleet.isLeftOut(drawn),
-      dialShare: scenario.dialShare,
-      onLost: (key) => this.#publishers.callLost(key),
-      log,
-    });
     this.#operators = new Operators({
       scenario,
       time,
@@ -136,13 +129,7 @@ class World {
   }
 
   install(): () => void {
-    const restoreTime = this.#time.install(this.#draws('ids'));
-    const network = new SimulatedNetwork(this.#time, this.#draws('network'), this.#fleet);
-    const restoreKafka = installKafka(this.#broker, network);
-    return () => {
-      restoreKafka();
-      restoreTime();
-    };
+    return this.#world.install();
   }
 
   async run(): Promise<HistoryReport> {
@@ -173,25 +160,15 @@ class World {
     await this.#until(() => !this.#broker.coordinators.isOneLost());
     await this.#rest();
     const plan = this.#publishers.plan();
-    const judged = judgeHistory({
-      topics: this.#topics,
+    const judged = this.#world.judged({
       plan,
-      read: readHistory(this.#broker, this.#topics),
       decisions: this.#operators.given,
       holds: this.#holders.confirmed,
-      service: this.#service,
-      sendings: this.#service.sendings,
-      laneCount: this.#scenario.laneCount,
-      honourKeys: this.#scenario.honourKeys,
       disturbed: this.#scenario.disturbed,
-      heldForMsMax: heldForMsMax(laneSettings(simulatedConfig(this.#scenario))),
       absentFromMs: this.#absentFromMs,
       poison,
       stoppedLanes,
       jumpedLanes: this.#upkeep.jumped,
-      counted: this.#fleet.counted,
-      failures: this.#fleet.failures,
-      stores: this.#fleet.stores(),
     });
     return {
       seed: this.#options.seed,
@@ -251,7 +228,7 @@ class World {
     const isSettled = (): boolean => {
       const stopped = this.#fleet.stoppedLanes();
       const wanted = given.filter(({ partition }) => !stopped.has(partition));
-      return unsettled(wanted, readHistory(this.#broker, this.#topics)).length === 0;
+      return unsettled(wanted, readHistory(this.#broker, this.#world.topics)).length === 0;
     };
     await this.#until(isSettled);
     this.#operators.decideUnknown();
@@ -282,10 +259,4 @@ class World {
     this.#hash.update(text);
     this.#options.trace?.(text);
   }
-}
-
-export function brokerTopic(definition: TopicDefinition): [string, number, TopicConfig] {
-  const { cleanupPolicy, maxMessageBytes, partitions, segments, timestampType, topic } = definition;
-  const deleteRetentionMs = cleanupPolicy === 'compact' ? Number(segments['delete.retention.ms']) : null;
-  return [topic, partitions, { maxMessageBytes, timestampType, deleteRetentionMs }];
 }

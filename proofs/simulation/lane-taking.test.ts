@@ -21,20 +21,15 @@ function laneWith(changes: object): Lane {
     committer: committerWith({}),
     isMember: async () => false,
     member: { seek: silence, resume: silence, isConfirmedSinceMs: () => true },
-    offsets: offsetsFrom(() => null),
+    offsets: {
+      startOf: async () => ({ lowOffset: 0n, highOffset: 5n, topicId: null, committedOffset: null }),
+      highWatermarks: async () => new Map([[0, 0n]]),
+    },
     ledgerTopicId: () => null,
     onStageChange: silence,
     ...changes,
   });
   return new Lane(parts);
-}
-
-/** @param committedOffset the progress of the group */
-function offsetsFrom(committedOffset: () => bigint | null): object {
-  return {
-    startOf: async () => ({ lowOffset: 0n, highOffset: 5n, topicId: null, committedOffset: committedOffset() }),
-    highWatermarks: async () => new Map([[0, 0n]]),
-  };
 }
 
 function committerWith(changes: object): object {
@@ -53,38 +48,6 @@ function committerWith(changes: object): object {
     ...changes,
   };
 }
-
-/** The stage that a lane reaches when its ledger has no position. */
-async function stageAfterTaking(committedOffset: (isTaken: boolean) => bigint | null): Promise<string> {
-  let isTaken = false;
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  const lane = laneWith({
-    committer: committerWith({
-      commit: async (commit: unknown) => {
-        isTaken = true;
-        return { commit, written: new Map() };
-      },
-    }),
-    offsets: offsetsFrom(() => committedOffset(isTaken)),
-    onStageChange: () => {
-      if (lane.stage() !== 'acquiring') resolve(undefined);
-    },
-  });
-  lane.assigned(true);
-  await promise;
-  const stage = lane.stage();
-  await lane.release();
-  return stage;
-}
-
-test('progress of the group that came after the taking does not stop the lane: it is the next owner’s', async () => {
-  const stage = await stageAfterTaking((isTaken) => (isTaken ? 5n : null));
-  expect(stage).toBe('open');
-});
-
-test('progress of the group that was there before, without a position in the ledger, stops the lane', async () => {
-  expect(await stageAfterTaking(() => 5n)).toBe('stopped');
-});
 
 /** A lane that other processes have claimed. */
 function claimedIndex(others: readonly string[] = ['other']): MemoryIndex {

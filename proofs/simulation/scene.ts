@@ -7,15 +7,9 @@
  * Processes take no time to compute, and a call of the service always the same: what is measured are waits of the
  * protocol (sessions, rebalances, fencing, doubt), not what processors are able to do.
  */
-import { topicDefinitions } from 'payment-processor-contract/topic-definitions';
-import { laneSettings } from '../../src/lanes/lane-settings.ts';
-import { heldForMsMax } from '../../src/lanes/poller-link.ts';
-import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 import type { ChaosCommand, Plan } from '../chaos/chaos-commands.ts';
 import { Draws } from './draws.ts';
-import { brokerTopic } from './history.ts';
-import { judgeHistory, readHistory } from './history-judgement.ts';
 import { answerTimes, mostPerSecond, nextResults, type Moment } from './scene-figures.ts';
 import { BUSY_LATE_MARKER_SHARE, busyCall, busyMachine, scale } from './scaling.ts';
 import { SceneLoad } from './scene-load.ts';
@@ -31,16 +25,13 @@ import {
   type SceneOptions,
 } from './scene-options.ts';
 import type { SceneReport } from './scene-report.ts';
-import { SimulatedFleet } from './simulated-fleet.ts';
-import { installKafka } from './simulated-kafkajs.ts';
-import { SimulatedNetwork } from './simulated-network.ts';
+import type { SimulatedFleet } from './simulated-fleet.ts';
 import { simulatedConfig } from './simulated-process.ts';
-import { simulatedRegistry } from './simulated-registry.ts';
-import { SimulatedService, type CallTrouble } from './simulated-service.ts';
+import type { CallTrouble, SimulatedService } from './simulated-service.ts';
 import { VirtualTime } from './virtual-time.ts';
+import { SimulatedWorld } from './world.ts';
 import { ZonedBroker } from './zoned-broker.ts';
 
-const PREFIX = 'simulated';
 const EVENTS_MAX = 50_000_000;
 const OPEN_MS_MAX = 120_000;
 const LOOK_MS = 250;
@@ -69,14 +60,13 @@ export async function runScene(options: SceneOptions): Promise<SceneReport> {
 class SceneWorld {
   readonly #options: SceneOptions;
   readonly #time = new VirtualTime(EVENTS_MAX);
-  readonly #topics = topicNames(PREFIX);
+  readonly #world: SimulatedWorld<ZonedBroker>;
   readonly #broker: ZonedBroker;
   readonly #fleet: SimulatedFleet;
   readonly #service: SimulatedService;
   readonly #load: SceneLoad;
   readonly #lanesLost: Record<string, number> = {};
   readonly #moments: Moment[] = [];
-  readonly #heldForMsMax: number;
   #isServiceDown = false;
   #waitingMost = 0;
 
@@ -91,13 +81,24 @@ class SceneWorld {
       BREAKER_RESET_MS: '5000',
       SANDBOX_COMMANDS: 'false',
     });
-    this.#heldForMsMax = heldForMsMax(laneSettings(config));
-    const log = (line: string): void => this.#log(line);
     const broker = new ZonedBroker(time, this.#draws('broker'), scene === 'scaling' ? BUSY_LATE_MARKER_SHARE : 0);
     this.#broker = broker;
-    for (const definition of topicDefinitions(config)) broker.createTopic(...brokerTopic(definition));
-    const registry = simulatedRegistry(recordOfTopic(this.#topics));
-    this.#fleet = new SimulatedFleet({ scenario, time, draws: this.#draws('faults'), config, registry, log });
+    this.#world = new SimulatedWorld({
+      scenario,
+      config,
+      time,
+      broker,
+      draws: (stream) => this.#draws(stream),
+      log: (line) => this.#log(line),
+      service: {
+        troubleOf: (draws, isPage) => this.#troubleOf(draws, isPage),
+        pageDelayMs: () => 0,
+        isLeftOut: () => false,
+        onLost: () => undefined,
+      },
+    });
+    this.#fleet = this.#world.fleet;
+    this.#service = this.#world.service;
     this.#load = new SceneLoad({
       laneCount: lanes,
       commandsPerSecond,
@@ -107,32 +108,13 @@ class SceneWorld {
       time,
       draws: this.#draws('plan'),
       broker,
-      topics: this.#topics,
-    });
-    this.#service = new SimulatedService({
-      time,
-      draws: this.#draws('service'),
-      disturber: this.#fleet,
-      honourKeys: HONOURED,
-      troubleOf: (draws, isPage) => this.#troubleOf(draws, isPage),
-      pageDelayMs: () => 0,
-      isLeftOut: () => false,
-      dialShare: scenario.dialShare,
-      onLost: () => undefined,
-      log,
+      topics: this.#world.topics,
     });
   }
 
   install(): () => void {
-    const restoreTime = this.#time.install(this.#draws('ids'));
     const isScaling = this.#options.scene === 'scaling';
-    const disturber = isScaling ? busyMachine(this.#draws('machine'), this.#fleet) : this.#fleet;
-    const network = new SimulatedNetwork(this.#time, this.#draws('network'), disturber, 0);
-    const restoreKafka = installKafka(this.#broker, network);
-    return () => {
-      restoreKafka();
-      restoreTime();
-    };
+    return this.#world.install(isScaling ? busyMachine(this.#draws('machine'), this.#fleet) : this.#fleet, 0);
   }
 
   async run(): Promise<SceneReport> {
@@ -161,26 +143,7 @@ class SceneWorld {
     this.#fleet.end();
     await this.#pass(REST_MS);
     const commands = this.#load.timed();
-    const { outcomes, wrong } = judgeHistory({
-      topics: this.#topics,
-      plan: this.#judgedPlan(),
-      read: readHistory(this.#broker, this.#topics),
-      decisions: [],
-      holds: [],
-      service: this.#service,
-      sendings: this.#service.sendings,
-      laneCount: this.#options.lanes,
-      honourKeys: HONOURED,
-      disturbed: new Set(),
-      heldForMsMax: this.#heldForMsMax,
-      absentFromMs: Infinity,
-      poison: [],
-      stoppedLanes,
-      jumpedLanes: new Set(),
-      counted: this.#fleet.counted,
-      failures: this.#fleet.failures,
-      stores: this.#fleet.stores(),
-    });
+    const { outcomes, wrong } = this.#world.judged({ plan: this.#judgedPlan(), stoppedLanes });
     const sentMs = this.#service.sendings.map(({ atMs }) => atMs);
     return {
       scene,
@@ -287,7 +250,7 @@ class SceneWorld {
   /** Lanes that were taken by now, once for each time. */
   #owners(): number {
     return this.#broker
-      .logs(this.#topics.ledger)
+      .logs(this.#world.topics.ledger)
       .reduce((sum, log) => sum + log.committed().filter(({ key }) => key?.equals(OWNER_BYTES)).length, 0);
   }
 

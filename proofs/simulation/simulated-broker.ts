@@ -10,6 +10,7 @@
  *
  * Deleting a topic also deletes its records and the groups' offsets. A recreated topic has a new id and begins at 0.
  */
+import type { TopicDefinition } from 'payment-processor-contract/topic-definitions';
 import { brokerError } from './broker-error.ts';
 import { Coordinators, NODES } from './coordinators.ts';
 import type { Draws } from './draws.ts';
@@ -378,4 +379,10 @@ export class SimulatedBroker {
   #markerMs(): number {
     return this.#draws.between(0.1, this.#draws.chance(this.#lateMarkerShare) ? LATE_MARKER_MS_MAX : MARKER_MS_MAX);
   }
+}
+
+export function brokerTopic(definition: TopicDefinition): [string, number, TopicConfig] {
+  const { cleanupPolicy, maxMessageBytes, partitions, segments, timestampType, topic } = definition;
+  const deleteRetentionMs = cleanupPolicy === 'compact' ? Number(segments['delete.retention.ms']) : null;
+  return [topic, partitions, { maxMessageBytes, timestampType, deleteRetentionMs }];
 }

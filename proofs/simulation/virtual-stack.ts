@@ -32,10 +32,9 @@ import {
   type StackOptions,
 } from '../../test/support/stack-options.ts';
 import { Draws } from './draws.ts';
-import { brokerTopic } from './history.ts';
 import { topicRecord } from './history-judgement.ts';
 import { MemoryIndex } from './memory-index.ts';
-import { SimulatedBroker } from './simulated-broker.ts';
+import { brokerTopic, SimulatedBroker } from './simulated-broker.ts';
 import { installKafka } from './simulated-kafkajs.ts';
 import { isForReaders } from './simulated-log.ts';
 import { SimulatedNetwork, type Disturber } from './simulated-network.ts';
@@ -87,6 +86,7 @@ export class VirtualStack {
   readonly #laneCount: number;
   readonly #stores = new Map<string, Store[]>();
   readonly #looked = new Map<string, number>();
+  readonly #activities: Activity[] = [];
   #processors: VirtualProcessor[] = [];
   #started = 0;
   #published = 0;
@@ -166,6 +166,8 @@ export class VirtualStack {
     this.#started += 1;
     const name = `process-${this.#started}`;
     const draws = new Draws(SEED, name);
+    const activity = new Activity(createMetrics(), () => this.#time.nowMs);
+    this.#activities.push(activity);
     const processor = new VirtualProcessor(
       this.#time,
       ({ onFatal, onLine }) =>
@@ -180,7 +182,7 @@ export class VirtualStack {
           random: draws.random,
           log: () => undefined,
           onLine,
-          reports: (log) => withOutcomeLog(new Activity(createMetrics(), () => this.#time.nowMs).reports, log),
+          reports: (log) => withOutcomeLog(activity.reports, log),
           onFatal: (_process, error) => {
             onLine('fatal', { event: 'fatal', err: error });
             onFatal();
@@ -262,6 +264,16 @@ export class VirtualStack {
       await new Promise((resolve) => setTimeout(resolve, COMPACTED_EVERY_MS));
       this.broker.compact(ledger);
     }
+  }
+
+  /** As all processes have counted them. */
+  resultsCounted(): number {
+    return this.#activities.flatMap((activity) => activity.state().results).reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** The local stores of all processes. */
+  stores(): MemoryIndex[] {
+    return [...this.#stores.values()].flat().map(({ index }) => index);
   }
 
   logs(): string {

@@ -70,7 +70,7 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
     name: 'a ledger without a position is begun anew',
     find: 'position === undefined && committedOffset !== null && committedOffset > lowOffset',
     replace: 'Number.isNaN(0)',
-    toldBy: 'proofs/simulation/lane-taking',
+    toldBy: 'test/promises/i1-forced-jumps-simulated',
   },
   {
     name: 'records that are for no reader are not stepped over in the ledger',

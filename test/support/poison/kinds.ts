@@ -3,28 +3,62 @@
  * the messages behind it in the partition (invariant I6).
  */
 import type { CommandType, Outcome } from 'payment-processor-contract/commands';
+import { laneOf } from 'payment-processor-contract/keys';
+import type { TopicNames } from 'payment-processor-contract/topics';
 import { accountOf } from '../commands.ts';
 import { batchOf, CODECS, type BatchFields, type BatchRecord, type Codec, type HeaderList } from '../record-batch.ts';
 
 /** The topics that the processor reads and others can write to. */
 export type PoisonInput = 'command' | 'decision' | 'observation';
 
-/** Where a poison is published, and what it can be made from. */
-export interface PoisonPlace {
+export function topicOf(
+  { commands, observations, operatorDecisions }: TopicNames,
+  { commandType, input }: Pick<PoisonKind, 'commandType' | 'input'>,
+): string {
+  return { command: commands[commandType], decision: operatorDecisions, observation: observations }[input];
+}
+
+/** Where a poison is published. */
+export interface Aim {
   readonly topic: string;
+  /** Its key's. */
   readonly lane: number;
+  readonly partition: number;
   /** A key of this lane that no other message has. */
   readonly key: string;
+}
+
+/** @param key taken unless the kind needs one of its own */
+export function aimed(
+  kind: Pick<PoisonKind, 'commandType' | 'fixedKey' | 'input' | 'partition'>,
+  topics: TopicNames,
+  laneCount: number,
+  key: string,
+): Aim {
+  const lane = laneOf(kind.fixedKey ?? key, laneCount);
+  const partition = kind.partition === 'own' ? lane : (lane + 1) % laneCount;
+  return { topic: topicOf(topics, kind), lane, partition, key: kind.fixedKey ?? key };
+}
+
+/** And what it can be made from. */
+export interface PoisonPlace extends Aim {
   readonly nowMs: number;
   /** Avro under the topic's own schema, in the wire format. */
   readonly encode: (record: object) => Promise<Buffer>;
+}
+
+export interface PoisonedMessage {
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  /** Of a message in a batch of its own. */
+  readonly headers?: HeaderList;
 }
 
 export interface Poison {
   /** A record batch, as it goes over the wire. */
   readonly batch: Buffer;
   /** The bad message, which a dead letter is about; null if the batch as a whole is bad. */
-  readonly message: { readonly key: Buffer | null; readonly value: Buffer | null } | null;
+  readonly message: PoisonedMessage | null;
   /** The key whose answer is expected; null: there can be no answer. */
   readonly key: string | null;
   /** Good commands in the same batch, by key. */
@@ -107,7 +141,7 @@ export function messageKind(name: string, outcome: Expected, make: Made<PoisonMe
       const record = { ...goodRecord(given.fixedKey ?? place.key), ...parts };
       return {
         batch: batchOf([record], codec, fields),
-        message: { key: bytesOf(record.key), value: bytesOf(record.value) },
+        message: { key: bytesOf(record.key), value: bytesOf(record.value), headers: record.headers },
       };
     },
     given,
