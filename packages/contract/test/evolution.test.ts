@@ -14,6 +14,7 @@ import { freshPrefix } from '../../client/test/fixtures.ts';
 import { ADDED, FORBIDDEN, fullValue, nextVersion, typeOf, versionBefore } from './schema-versions.ts';
 import { framed } from '../../../test/support/registry-frame.ts';
 
+/** Without its documentation: neither a reader nor the registry's check looks at that. */
 const FIRST_RELEASE = JSON.parse(readFileSync('packages/contract/test/fixtures/schemas-0.1.0.json', 'utf8')) as Record<
   string,
   RecordSchema
