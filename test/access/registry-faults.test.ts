@@ -25,9 +25,9 @@ const topics = topicNames(`registry-faults-${randomUUID().slice(0, 8)}`);
 const COMMANDS = topics.commands['transfer-in'];
 const WRITTEN = [topics.results, topics.quoteStatusChanged];
 let door: RegistryDoor;
-/** Of the commands' subject. */
 /** Zeros, which are a record of every schema. */
 const NO_VALUE = Buffer.alloc(7);
+/** Of the commands' subject. */
 let known: Buffer;
 
 beforeAll(async () => {
@@ -51,21 +51,25 @@ function registry(change: { url?: string; password?: string } = {}): RecordRegis
   return new RecordRegistry({ url: door.url, ...login, ...change, records: recordOfTopic(topics) });
 }
 
-const MANNERS: readonly (readonly [RegistryFailure['kind'], Manner])[] = [
-  ['authorization', FORBIDDEN],
-  ['not-a-registry', PAGE],
-  ['not-a-registry', NO_PAGE],
-  ['not-a-registry', { kind: 'answers', status: 302, body: '', contentType: 'text/html' }],
-  ['not-a-registry', { kind: 'answers', status: 404, body: '{"error_code":404}', contentType: 'application/json' }],
+const odd = (status: number, body: string, contentType = 'application/json'): Manner => {
+  return { kind: 'answers', status, body, contentType };
+};
+/** Each with how its sentence goes on. */
+const MANNERS: readonly (readonly [RegistryFailure['kind'], Manner, RegExp])[] = [
+  ['authorization', FORBIDDEN, /\(HTTP 403\): grant SCHEMA_REGISTRY_USERNAME the right to read/],
+  ['not-a-registry', PAGE, /\(HTTP 200 as text\/html\): check .*SCHEMA_REGISTRY_URL/],
+  ['not-a-registry', NO_PAGE, /\(HTTP 404 as text\/html\): check .*SCHEMA_REGISTRY_URL/],
+  ['not-a-registry', odd(302, '', 'text/html'), /HTTP 302/],
+  ['not-a-registry', odd(404, '{"error_code":404}'), /HTTP 404/],
   // Apicurio 2 says this to a path that it does not have.
-  ['not-a-registry', { kind: 'answers', status: 404, body: '{"error_code":0}', contentType: 'application/json' }],
-  ['not-a-registry', { kind: 'answers', status: 200, body: '{"status":"UP"}', contentType: 'application/json' }],
-  ['subject-missing', LOST],
-  ['server-error', FAILING],
-  ['server-error', { kind: 'answers', status: 429, body: 'slow down', contentType: 'text/plain' }],
+  ['not-a-registry', odd(404, '{"error_code":0}'), /HTTP 404/],
+  ['not-a-registry', odd(200, '{"status":"UP"}'), /HTTP 200/],
+  ['subject-missing', LOST, /does not have our schema under .*schemas register/],
+  ['server-error', FAILING, /\(HTTP 503: no leader is elected\)/],
+  ['server-error', odd(429, 'slow down', 'text/plain'), /HTTP 429/],
 ];
 
-test.each(MANNERS)('%s is reported for writing and for reading: %j', async (kind, manner) => {
+test.each(MANNERS)('%s is reported for writing and for reading: %j', async (kind, manner, sentence) => {
   const writing = registry();
   await writing.prepare(WRITTEN);
   expect(await writing.fault()).toBeNull();
@@ -78,6 +82,7 @@ test.each(MANNERS)('%s is reported for writing and for reading: %j', async (kind
     const told = (await reading.fault())?.problem ?? '';
     expect(told).toContain(subjectOf(COMMANDS));
     expect(told).toContain(door.url);
+    expect(told).toMatch(sentence);
   } finally {
     door.manner = OPEN;
   }

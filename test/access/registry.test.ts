@@ -16,10 +16,7 @@ import {
   behind,
   FAILING,
   FORBIDDEN,
-  LOST,
-  NO_PAGE,
   OPEN,
-  PAGE,
   REGISTRY_PASSWORD,
   REGISTRY_USER,
   RegistryDoor,
@@ -141,13 +138,9 @@ test('a start that waiting can repair waits, and names the cause', async () => {
 });
 
 describe('a processor that runs', () => {
-  /** Every way in turn, and how the reason goes on. */
+  /** Two of them, and how the reason goes on; registry-faults.test.ts has every way. */
   const WAYS: readonly (readonly [Manner, RegExp])[] = [
     [FORBIDDEN, /\(HTTP 403\): grant SCHEMA_REGISTRY_USERNAME the right to read/],
-    [PAGE, /\(HTTP 200 as text\/html\): check .*SCHEMA_REGISTRY_URL/],
-    [NO_PAGE, /\(HTTP 404 as text\/html\): check .*SCHEMA_REGISTRY_URL/],
-    [LOST, /does not have our schema under .*schemas register/],
-    [FAILING, /\(HTTP 503: no leader is elected\)/],
     [{ kind: 'silent' }, /does not answer \(no answer within/],
   ];
 
