@@ -1,4 +1,4 @@
-/** The demo as a process of its own, as its users run it, on the Kafka and registry of the test run. */
+/** The demo as a process of its own, on the Kafka and registry of the test run. Killed: packages/local-kafka/test/supervision.test.ts. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { gone, runScript, type Script } from '../../packages/local-kafka/test/pr
 /** About fifteen seconds on two cores; a loaded machine may need several times that. */
 const DEMO_MS_MAX = 180_000;
 
-/** Takes the logs that failed and killed demos leave behind. */
+/** Takes the logs that failed demos leave behind. */
 let temporary = '';
 
 beforeAll(async () => {
@@ -77,18 +77,6 @@ test(
     expect(text).toContain('NOT OK  effects of the transfer-in key, published three times: expected 1; seen: 0');
     expect(text).toContain('ok      the quote: ACCEPTED');
     expect(text).toMatch(/^\d of \d+ checks are NOT OK: the transfer-in; /m);
-    await gone([pidIn(text)]);
-  },
-  DEMO_MS_MAX,
-);
-
-test(
-  'killed, it leaves no processor behind',
-  async () => {
-    const script = runDemo();
-    const text = await textUntil(script, 'Processor: ready');
-    script.child.kill('SIGKILL');
-    expect(await script.ended).toBe('SIGKILL');
     await gone([pidIn(text)]);
   },
   DEMO_MS_MAX,
