@@ -78,7 +78,7 @@ const NODE_ROWS = (
   title: 'money once and exact, the demo, calls, the store, endpoints',
   tests: [
     'test/promises/i2-no-money-twice.test.ts',
-    'test/promises/i8-exact.test.ts',
+    'test/contract/values.test.ts',
     'test/demo',
     'test/api',
     'test/store',

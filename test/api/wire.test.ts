@@ -20,6 +20,7 @@ test('what is read has the very fields of the schemas, in every record', () => {
 
 describe('what the service adds or changes', () => {
   test('new enumeration values pass', () => {
+    expect(quote('{"id":"Q","status":"HALF_DONE"}')?.value.status).toBe('HALF_DONE');
     expect(transaction('{"id":"T","status":"ON_HOLD","type":"SIDEWAYS","failureReason":"MOON"}')?.value).toMatchObject({
       status: 'ON_HOLD',
       type: 'SIDEWAYS',

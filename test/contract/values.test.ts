@@ -1,5 +1,9 @@
-/** Every field and enumeration value of the interface, from the command's topic to the service and back to the results. */
+/**
+ * Every field and enumeration value of the interface, from the command's topic to the service and back to the results. And invariant
+ * I8: int64 and decimals pass unchanged; fields and enum values that are not known are preserved (quotes: test/api/wire.test.ts).
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseLossless, stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { accountOf, createQuoteOf, transferInOf } from '../support/commands.ts';
 import { startHostileService, type HostileService, type ReceivedRequest } from '../support/hostile-service.ts';
 import { CLIENT_SECRET, TOKEN_ID } from '../support/sandbox-control.ts';
@@ -10,14 +14,26 @@ import { WHOLE_QUOTE, WHOLE_TRANSACTION } from './whole-answers.ts';
 const stack = useStack({ name: 'values' });
 let service: HostileService;
 
-/** What the answer to a key is to say beside the whole answer; by key. */
-const said = new Map<string, Record<string, unknown>>();
+/** What the answer to a key is to say beside the whole answer, or the text to say instead; by key. */
+const said = new Map<string, Record<string, unknown> | string>();
+
+const INT64_MAX = 9223372036854775807n;
+const UNKNOWN_TRANSACTION = `{"id":"Transaction:exact","status":"ON_HOLD_FOR_REVIEW","type":"SIDEWAYS",
+  "destination":{"destinationType":"MOON_BASE","accountId":"InternalAccount:1","currency":"USD","crater":17.10},
+  "customerId":"Customer:1","platformCustomerId":"p1",
+  "receivedAmount":{"amount":9223372036854775807,"currency":{"code":"BTC","name":"Bitcoin","symbol":"₿","decimals":8,"minted":true}},
+  "createdAt":"2025-10-13T12:34:56.123456789+02:00","updatedAt":"2025-10-13T10:34:56Z","failureReason":"SOLAR_FLARE",
+  "counterpartyInformation":{"FULL_NAME":"Jürgen ☂","SHOE_SIZE":"44","NICKNAME":null},
+  "reconciliationInstructions":{"reference":"R-1","colour":"blue"},
+  "rateDetails":{"serviceApiMultiplier":1.000000000000000000000001,"serviceApiFixedFee":12345678901234567890,"otherFee":0.10},
+  "precise":0.1000000000000000055511151231257827,"big":123456789012345678901234567890,"nested":{"list":[1.0,null,"x"]}}`;
 
 function answer({ headers, method, path }: ReceivedRequest) {
   if (method !== 'POST') return null;
   const key = String(headers['idempotency-key']);
   const whole = path.includes('/quotes') ? WHOLE_QUOTE : WHOLE_TRANSACTION;
-  return { httpStatus: 200, body: JSON.stringify({ ...whole, ...said.get(key) }) };
+  const more = said.get(key);
+  return { httpStatus: 200, body: typeof more === 'string' ? more : JSON.stringify({ ...whole, ...more }) };
 }
 
 beforeAll(async () => {
@@ -127,6 +143,17 @@ describe('requests', () => {
     expect(new Set([...seen.values()].map((headers) => headers.authorization)).size).toBe(1);
   });
 
+  test('an int64 goes out with all its digits', async () => {
+    const { journal, publisher } = stack();
+    await publisher.publish('transfer-in', 'out', transferInOf('out', INT64_MAX));
+    await publisher.publish('transfer-in', 'out-json', transferInOf('out-json', 9007199254740993n), {
+      contentType: 'json',
+    });
+    await journal.resultsOfAll(['out', 'out-json']);
+    expect(requestOf('out').body).toContain('"amount":9223372036854775807}');
+    expect(requestOf('out-json').body).toContain('"amount":9007199254740993}');
+  });
+
   test.each(['lockedCurrencySide', 'purposeOfPayment'] as const)('every %s reaches the service', async (field) => {
     const keys = ENUMERATIONS[field].map((value) => `${field}-${value}`);
     for (const [index, key] of keys.entries()) {
@@ -216,5 +243,35 @@ describe('answers', () => {
     const eventOf = (key: string) => stack().journal.quoteEvents(`Quote:${key}`)[0]?.value;
     await stack().journal.until(() => keys.every((key) => eventOf(key) !== undefined), 'events of each quote status');
     expect(keys.map((key) => eventOf(key)?.status)).toEqual(ENUMERATIONS.quoteStatus);
+  });
+
+  test('a transaction keeps every digit, unknown fields and unknown values, in the result and the event', async () => {
+    said.set('exact', UNKNOWN_TRANSACTION);
+    await stack().publisher.publish('transfer-in', 'exact', transferInOf('exact'));
+    const { outcome, transaction } = (await stack().journal.result('exact')).value;
+    expect(outcome).toBe('ACCEPTED');
+    expect(transaction).toMatchObject({
+      id: 'Transaction:exact',
+      status: 'ON_HOLD_FOR_REVIEW',
+      type: 'SIDEWAYS',
+      failureReason: 'SOLAR_FLARE',
+      createdAt: '2025-10-13T12:34:56.123456789+02:00',
+      receivedAmount: { amount: INT64_MAX, currency: { code: 'BTC', decimals: 8, otherFieldsJson: '{"minted":true}' } },
+      counterpartyInformation: { FULL_NAME: 'Jürgen ☂', SHOE_SIZE: '44' },
+      destination: { destinationType: 'MOON_BASE', otherFieldsJson: '{"crater":17.10}' },
+      reconciliationInstructions: { reference: 'R-1', otherFieldsJson: '{"colour":"blue"}' },
+      rateDetails: {
+        serviceApiMultiplier: '1.000000000000000000000001',
+        serviceApiFixedFee: '12345678901234567890',
+        otherFieldsJson: '{"otherFee":0.10}',
+      },
+    });
+    // Member by member, numbers by their text.
+    expect(stringifyLossless(parseLossless(transaction?.otherFieldsJson ?? 'null'))).toBe(
+      '{"counterpartyInformation":{"NICKNAME":null},"precise":0.1000000000000000055511151231257827,"big":123456789012345678901234567890,"nested":{"list":[1.0,null,"x"]}}',
+    );
+    const events = () => stack().journal.transactionEvents('Transaction:exact');
+    await stack().journal.until(() => events().length > 0, 'its event');
+    expect(events()[0]?.value.transaction).toEqual(transaction);
   });
 });
