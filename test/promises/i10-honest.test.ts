@@ -1,4 +1,4 @@
-/** Invariant I10: where it cannot be known whether a call took effect, the outcome is UNKNOWN; ACCEPTED is not settled. */
+/** Invariant I10: where it cannot be known whether a call took effect, the outcome is UNKNOWN. */
 import { expect } from 'vitest';
 import { accountOf, executionOf, rejectionOf, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
 import type { ResultEvent } from '../support/journal.ts';
@@ -89,14 +89,4 @@ test('where the look-up finds nothing, the outcome is UNKNOWN and says why', asy
     expect(value.error?.message).toContain('cannot know');
   }
   expect(service.requests.filter(({ method }) => method === 'POST')).toHaveLength(2);
-});
-
-test('ACCEPTED says that the service took the command, not that the payment will come to be', async () => {
-  await stack().startProcessor();
-  const fields = { ...transferInOf('fails-later'), source: { accountId: 'ExternalAccount:fails-015' } };
-  await stack().publisher.publish('transfer-in', 'fails-later', fields);
-  const { value } = await stack().journal.result('fails-later');
-  expect(value).toMatchObject({ outcome: 'ACCEPTED', transaction: { status: 'PENDING', failureReason: null } });
-  const failed = await stack().service.transactions('?status=FAILED');
-  expect(failed.map(({ id }) => id)).toContain(value.transaction?.id);
 });

@@ -103,6 +103,7 @@ describe('a conflict', () => {
     expect(conflict?.value).toMatchObject({ outcome: 'CONFLICT', commandId: 'torn-2' });
     expect(conflict?.headers).not.toHaveProperty('command-fingerprint');
     await journal.deadLetter((record) => record.key?.toString() === 'torn', 'torn');
+    expect((await stack().service.effects()).operations['transfer-in']['torn']).toMatchObject({ calls: 1, effects: 1 });
   });
 
   test('has an id of its own, whatever place the headers of the message claim', async () => {

@@ -49,6 +49,7 @@ describe('a message with a usable key that cannot be read', () => {
       error: { code: 'UNREADABLE_COMMAND' },
       attempts: 0,
     });
+    expect((await stack().service.effects()).operations['transfer-in'][key]).toBeUndefined();
     const letter = await stack().journal.deadLetter((record) => record.key?.toString() === key, key);
     expect(letter.value).toEqual(value === null ? null : Buffer.from(value as string));
     expect(letter.headers).toMatchObject({
