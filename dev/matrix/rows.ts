@@ -46,6 +46,8 @@ const KAFKA_ROWS = KAFKA_VERSIONS.map((version): MatrixRow => ({
     'test/access/door.test.ts',
     'test/access/rights.test.ts',
     'test/kafkajs-mends',
+    'test/lanes/input-watch.test.ts',
+    'test/ops/rebalance.test.ts',
     'proofs/simulation/kafka-conformance.test.ts',
   ],
   projects: ['kafka', 'secured'],

@@ -1,13 +1,11 @@
 /**
  * Records and their batches are written into one buffer each, at a fraction of the cost, and byte for byte as they are
- * without the patch: compared with that for any records, and read back from a broker.
+ * without the patch: compared with that for any records.
  */
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
-import kafkajs, { type Message } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
-import { connectKafka, createTopic, readCommitted } from './local-kafka.ts';
 import { copyWithout, loadMended, type Load } from './without-mend.ts';
 
 interface Encoder {
@@ -163,60 +161,5 @@ describe('byte for byte as without the patch', () => {
       const from = { records, compression, firstTimestamp: 0, maxTimestamp: 1, lastOffsetDelta: records.length - 1 };
       expect(await encodedBatch(mended, from)).toBe(await encodedBatch(original, from));
     }
-  });
-});
-
-describe('a broker takes it and gives it back', () => {
-  const { None, ZSTD } = kafkajs.CompressionTypes;
-
-  test.each([
-    { written: 'plain, in a transaction', compression: None, transactional: true },
-    { written: 'zstd', compression: ZSTD, transactional: false },
-  ])('$written', async ({ compression, transactional }) => {
-    const messages: Message[] = [
-      { key: null, value: null },
-      { key: Buffer.alloc(0), value: Buffer.alloc(0), headers: { '': Buffer.alloc(0), none: undefined } },
-      {
-        key: Buffer.from('clé'),
-        value: randomBytes(900_000),
-        headers: { twice: [Buffer.from('1'), Buffer.from('2')] },
-      },
-      ...Array.from({ length: 500 }, (_, index) => ({
-        key: Buffer.from(`key ${index}`),
-        value: randomBytes(index),
-        timestamp: String(1_700_000_000_000 + index),
-        headers: Object.fromEntries([
-          ['__proto__', Buffer.from('p')],
-          [`name ${index}`, Buffer.from('v')],
-        ]),
-      })),
-      { key: Buffer.from('last'), value: Buffer.from('last') },
-    ];
-    const kafka = connectKafka();
-    const topic = await createTopic(kafka, [{ name: 'max.message.bytes', value: '4000000' }]);
-    const producer = kafka.producer(
-      transactional ? { transactionalId: topic, idempotent: true, maxInFlightRequests: 1 } : {},
-    );
-    await producer.connect();
-    if (transactional) {
-      const transaction = await producer.transaction();
-      await transaction.send({ topic, messages, compression });
-      await transaction.commit();
-    } else {
-      await producer.send({ topic, messages, compression });
-    }
-    await producer.disconnect();
-
-    const read = await readCommitted(kafka, topic, Buffer.from('last'));
-
-    const shown = ({ key, value, headers: some }: Pick<Message, 'key' | 'value' | 'headers'>): unknown => ({
-      key,
-      value,
-      headers: Object.entries(some ?? {}).map(([each, values]) => [each, values ?? null]),
-    });
-    expect(read.map(shown)).toEqual(messages.map(shown));
-    expect(read.slice(3, -1).map(({ timestamp }) => timestamp)).toEqual(
-      messages.slice(3, -1).map(({ timestamp }) => timestamp),
-    );
   });
 });
