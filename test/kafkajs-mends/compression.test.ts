@@ -1,5 +1,5 @@
 /** Publishers choose their compression: whatever they choose, the records arrive, bytes intact. */
-import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { zstdCompressSync } from 'node:zlib';
 import kafkajs, { type Message } from 'kafkajs';
 import { compressFrameSync } from 'lz4-napi';
 import { compressSync as compressSnappy } from 'snappy';
@@ -9,6 +9,7 @@ import {
   registerCompressionCodecs,
   UnreadableBatchError,
 } from 'payment-processor-contract/kafka/compression-codecs';
+import { CODECS } from '../support/record-batch.ts';
 import { connectKafka, createTopic, readCommitted } from './local-kafka.ts';
 
 const { CompressionCodecs, CompressionTypes } = kafkajs;
@@ -59,9 +60,7 @@ describe('layouts that other publishers write', () => {
   });
 
   test('snappy in several framed blocks', async () => {
-    const half = content.length / 2;
-    const framed = snappyFrame(content.subarray(0, half), content.subarray(half));
-    expect(await codec('snappy').decompress(framed)).toEqual(content);
+    expect(await codec('snappy').decompress(CODECS.xerial.compress(content))).toEqual(content);
   });
 
   test('lz4 with block and content checksums', async () => {
@@ -77,13 +76,13 @@ describe('several frames, one behind the other, as brokers accept them', () => {
   const empty = Buffer.alloc(0);
 
   test.each<[CodecName, string, Buffer[]]>([
-    ['gzip', 'two members', [gzipSync(first), gzipSync(second)]],
-    ['zstd', 'two frames', [zstdCompressSync(first), zstdCompressSync(second)]],
+    ['gzip', 'two members', [first, second].map(CODECS.gzip.compress)],
+    ['zstd', 'two frames', [first, second].map(CODECS.zstd.compress)],
     ['zstd', 'an empty frame first', [zstdCompressSync(empty), zstdCompressSync(content)]],
     ['zstd', 'frames for nobody around it', [skippable, zstdCompressSync(content), skippable]],
-    ['lz4', 'two frames', [compressFrameSync(first), compressFrameSync(second)]],
+    ['lz4', 'two frames', [first, second].map(CODECS.lz4.compress)],
     ['lz4', 'frames for nobody around it', [skippable, compressFrameSync(content), skippable]],
-    ['snappy', 'two framed streams', [snappyFrame(first), snappyFrame(second)]],
+    ['snappy', 'two framed streams', [first, second].map(CODECS.xerial.compress)],
   ])('%s: %s', async (name, _layout, frames) => {
     expect(await codec(name).decompress(Buffer.concat(frames))).toEqual(content);
   });
@@ -121,20 +120,19 @@ describe('gzip and zstd are written as well', () => {
 
 describe('a batch that cannot be expanded', () => {
   const tooLarge = Buffer.alloc(DECOMPRESSED_BYTES_MAX + 1);
-  const half = tooLarge.subarray(0, Math.ceil(tooLarge.length / 2));
-  const bombs = { gzip: gzipSync, snappy: compressSnappy, lz4: compressFrameSync, zstd: zstdCompressSync };
 
   test.each(CODEC_NAMES)('%s beyond the limit: refused with an error that ends retrying', async (name) => {
-    await expectRefused(name, bombs[name](tooLarge));
+    await expectRefused(name, CODECS[name].compress(tooLarge));
   });
 
   test('blocks of snappy, or frames of lz4, that exceed the limit only together: refused', async () => {
-    await expectRefused('snappy', snappyFrame(half, half));
-    await expectRefused('lz4', Buffer.concat([compressFrameSync(half), compressFrameSync(half)]));
+    await expectRefused('snappy', CODECS.xerial.compress(tooLarge));
+    const half = CODECS.lz4.compress(tooLarge.subarray(0, Math.ceil(tooLarge.length / 2)));
+    await expectRefused('lz4', Buffer.concat([half, half]));
   });
 
   test.each(CODEC_NAMES)('%s cut short, damaged or empty: refused', async (name) => {
-    const whole = bombs[name](tooLarge);
+    const whole = CODECS[name].compress(tooLarge);
     await expectRefused(name, whole.subarray(0, 20));
     await expectRefused(name, whole.subarray(0, whole.length - 1));
     await expectRefused(name, Buffer.alloc(20, 0xff));
@@ -175,16 +173,4 @@ function sampleMessages(): Message[] {
     value: Buffer.from(Array.from({ length: 1000 }, (_value, position) => (position * (index + 1)) % 256)),
     headers: { number: Buffer.from([index]) },
   }));
-}
-
-/** snappy-java's framing: magic, two version numbers, then each block behind its length. */
-function snappyFrame(...contents: Buffer[]): Buffer {
-  const header = Buffer.from('82534e4150505900' + '00000001' + '00000001', 'hex');
-  const blocks = contents.flatMap((content) => {
-    const block = compressSnappy(content);
-    const length = Buffer.alloc(4);
-    length.writeInt32BE(block.length);
-    return [length, block];
-  });
-  return Buffer.concat([header, ...blocks]);
 }
