@@ -9,8 +9,6 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,6 +18,7 @@ import { readSomeSettings } from 'payment-processor-contract/config';
 import { createKafka, KAFKA_SETTING_NAMES, LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { createLogger } from '../../src/ops/logging.ts';
 import { WatchedFile } from 'payment-processor-contract/watched-file';
+import { startHostileService } from '../support/hostile-service.ts';
 import { SecuredKafka } from './secured-kafka.ts';
 
 const WITHOUT_BODY = { method: 'GET', path: '/service', body: null, headers: {}, maxBodyBytes: 1_000 } as const;
@@ -125,27 +124,23 @@ test('the credentials of the payment service', async () => {
   ]);
   if (!read.ok) throw new Error(read.problems.join('; '));
   const { config } = read;
-  const given: string[] = [];
-  const server = createServer((request, response) => {
-    given.push(Buffer.from((request.headers.authorization ?? '').replace('Basic ', ''), 'base64').toString());
-    response.end('{}');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const service = await startHostileService(() => null);
   const client = createHttpClient({
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    baseUrl: service.baseUrl,
     credentials: () => ({ tokenId: config.API_TOKEN_ID, clientSecret: config.API_CLIENT_SECRET }),
     concurrency: 1,
     connectTimeoutMs: 1_000,
   });
   onTestFinished(async () => {
     await client.close();
-    server.close();
+    await service.close();
   });
   await client.call(WITHOUT_BODY, 2_000);
   writeFileSync(file, 'after-it');
   await delay(LOOKED_AT_AGAIN_MS);
   await client.call(WITHOUT_BODY, 2_000);
-  expect(given).toEqual(['id:before', 'id:after-it']);
+  const given = service.requests.map(({ headers }) => headers.authorization?.replace('Basic ', '') ?? '');
+  expect(given.map((login) => Buffer.from(login, 'base64').toString())).toEqual(['id:before', 'id:after-it']);
 });
 
 test('the log redacts the new secret and the previous one', async () => {
