@@ -1,7 +1,10 @@
-/** Invariant I4: every observed status change is emitted once, in order per transaction or quote. */
+/**
+ * Invariant I4: every observed status change is emitted once, in order per transaction or quote. Across a kill it is judged in
+ * i2-no-money-twice.test.ts.
+ */
 import { beforeAll, expect, test } from 'vitest';
-import { createQuoteOf, executionOf, transferInOf } from '../support/commands.ts';
-import { Journal, type TransactionEvent } from '../support/journal.ts';
+import { createQuoteOf, transferInOf } from '../support/commands.ts';
+import type { TransactionEvent } from '../support/journal.ts';
 import { useStack } from '../support/test-stack.ts';
 
 // Nothing settles by itself within a test, and nothing is polled: what is observed are the answers.
@@ -90,35 +93,4 @@ test('a quote is seen PENDING, then PROCESSING when it is executed', async () =>
     expiresAt: quote?.expiresAt,
     derivedFromTransaction: false,
   });
-});
-
-test('across a kill no change is lost and none is published twice', async () => {
-  const { publisher, journal, service } = stack();
-  const keys = Array.from({ length: 12 }, (_, index) => `kill-${index}`);
-  await Promise.all(keys.map((key) => publisher.publish('simulate-uma-receive', key, umaPayment(key))));
-  await journal.until(() => keys.some((key) => journal.results(key).length > 0), 'a first result');
-  await stack().endProcessors();
-  await stack().startProcessor();
-  const results = await journal.resultsOfAll(keys);
-  const execution = await executionOf(stack(), 'kill-execute');
-  await publisher.publish('execute-quote', 'kill-execute', execution);
-  const transactions = results.map(({ value }) => value.transaction?.id ?? '');
-  await Promise.all(
-    transactions.map((transactionId, index) =>
-      publisher.publish('reject-transaction', `kill-reject-${index}`, { transactionId }),
-    ),
-  );
-  await journal.resultsOfAll(keys.map((_, index) => `kill-reject-${index}`));
-  const count = (from: Journal): number => transactions.flatMap((id) => from.transactionEvents(id)).length;
-  await journal.until(() => count(journal) >= 24, 'two events of each transaction');
-  const again = await Journal.open(stack().settings);
-  await again.until(() => count(again) >= count(journal), 'the events, read anew');
-  for (const [index, id] of transactions.entries()) {
-    expect(changes(again.transactionEvents(id))).toEqual([
-      [null, 'PENDING', `kill-${index}`, 'COMMAND'],
-      ['PENDING', 'REJECTED', `kill-reject-${index}`, 'COMMAND'],
-    ]);
-  }
-  await again.close();
-  expect((await service.books()).balanced).toBe(true);
 });
