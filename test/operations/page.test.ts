@@ -119,27 +119,6 @@ describe('the page shows the state of the processor', () => {
     await expectClean(opened);
   });
 
-  it('behind: how far, since when, why, and whether it grows', async () => {
-    processor = healthy();
-    await processor.live(60, (index) => {
-      for (const lane of [0, 1, 2]) {
-        const waiting = BigInt(12 * (index + 1));
-        const change = { held: 64, oldestTimestampMs: processor.nowMs - 5_000 * index, position: 5_000n - waiting };
-        const changed = processor.lane({ 'transfer-in': { ...change, cause: lane === 2 ? 'lane-full' : 'no-slot' } });
-        processor.setLane(lane, changed);
-      }
-      for (let number = 0; number < 20; number += 1) processor.call(1_800 + 90 * index);
-      for (let number = 0; number < 20; number += 1) processor.result('ACCEPTED');
-    });
-    const opened = await shown();
-    const text = await opened.text();
-    expect(await opened.page.locator('#headline').innerText()).toBe('Working, with warnings');
-    expect(text).toContain('Behind. Oldest command without a result: transfer-in 4 min 55 s');
-    expect(text).toContain('2,160 commands wait in Kafka (1,440: no free call slot; 720: the lane is full');
-    expect(text).toContain('Growing by 432 a minute.');
-    await expectClean(opened);
-  });
-
   it('every breaker open: unreachable, nowhere "serving", with a command to copy and a runbook', async () => {
     processor = healthy();
     for (const operation of Object.values(processor.api.operations)) {

@@ -157,6 +157,17 @@ test.each([
   expect(findings.find(({ text }) => text.startsWith('Behind'))?.advice).toContain(trend);
 });
 
+test('behind: the oldest command, and how many wait in Kafka for what', async () => {
+  const processor = new FakeProcessor();
+  const waiting = { highWatermark: 5_000n, held: 1, oldestTimestampMs: processor.nowMs - 90_000 };
+  processor.setLane(1, laneStatus({ inputs: [inputStatus({ ...waiting, position: 4_980n, cause: 'no-slot' })] }));
+  processor.setLane(2, laneStatus({ inputs: [inputStatus({ ...waiting, position: 4_990n, cause: 'lane-full' })] }));
+  const { findings } = verdictOn(await group(processor, new FakeProcessor(processor.nowMs)));
+  const found = findings.find(({ text }) => text.startsWith('Behind'));
+  expect(found?.text).toBe('Behind. Oldest command without a result: transfer-in 1 min 30 s');
+  expect(found?.advice).toContain('30 commands wait in Kafka (20: no free call slot; 10: the lane is full');
+});
+
 test('the service is held if it refuses all members', async () => {
   const state = await group(held(), held());
   expect(verdictOn(state).headline).toBe('Not healthy');
