@@ -1,9 +1,9 @@
 /** Entries and a policy for tests of the ledger's decisions. Times are small numbers, milliseconds. */
 import { canonicalJson } from 'payment-processor-contract/command-fields';
-import type { CommandType, Outcome } from 'payment-processor-contract/commands';
+import { COMMAND_TYPES, type CommandType, type Outcome } from 'payment-processor-contract/commands';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { CommandResult, Quote, Transaction } from 'payment-processor-contract/types';
-import { readQuote } from '../../src/api/wire.ts';
+import { readQuote, readTransaction } from '../../src/api/wire.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
 import { UNTOUCHED, type Entry, type Quoted } from '../../src/ledger/entry.ts';
@@ -42,13 +42,7 @@ export function aPolicy(changes: Partial<LedgerPolicy> = {}): LedgerPolicy {
     idempotentOperations: new Set(['transfer-in']),
     idempotencyRetentionMs: 24 * HOUR_MS,
     immediateExecution: 'two-step',
-    commandMaxAgeMs: {
-      'create-quote': HOUR_MS,
-      'execute-quote': HOUR_MS,
-      'transfer-in': HOUR_MS,
-      'reject-transaction': HOUR_MS,
-      'simulate-uma-receive': HOUR_MS,
-    },
+    commandMaxAgeMs: Object.fromEntries(COMMAND_TYPES.map((type) => [type, HOUR_MS])) as Record<CommandType, number>,
     ...changes,
   };
 }
@@ -119,28 +113,11 @@ export function resultOf(decision: Decision): CommandResult {
   return decision.result;
 }
 
+const TRANSACTION = readTransaction(parseLossless('{"id":"Transaction:1","status":"PENDING"}'))!.value;
+
 /** As a look-up finds it. */
 export function aTransaction(changes: Partial<Transaction> = {}): Transaction {
-  return {
-    id: 'Transaction:1',
-    status: 'PENDING',
-    type: null,
-    destination: null,
-    customerId: null,
-    platformCustomerId: null,
-    receivedAmount: null,
-    settledAt: null,
-    createdAt: null,
-    updatedAt: null,
-    description: null,
-    counterpartyInformation: null,
-    source: null,
-    reconciliationInstructions: null,
-    rateDetails: null,
-    failureReason: null,
-    otherFieldsJson: null,
-    ...changes,
-  };
+  return { ...TRANSACTION, ...changes };
 }
 
 export function aQuote(fields: object): Quote {

@@ -135,15 +135,8 @@ test('a record of another format says which release to run', () => {
 });
 
 test('the records of a lane are read as they were written', () => {
-  const owner = {
-    token: 'token-1',
-    processId: 'process-1',
-    transactionalId: 'id-1',
-    atMs: 1.5,
-    barren: 1,
-    fencedCallUntilMs: 7,
-    laneCount: 1,
-  };
+  const ids = { token: 'token-1', processId: 'process-1', transactionalId: 'id-1' };
+  const owner = { ...ids, atMs: 1.5, barren: 1, fencedCallUntilMs: 7, laneCount: 1 };
   expect(decodeOwner(encodeOwner(owner))).toEqual(owner);
   expect(isOwnerRecordOf(encodeOwner(owner), 'token-1')).toBe(true);
   expect(isOwnerRecordOf(encodeOwner(owner), 'token-2')).toBe(false);

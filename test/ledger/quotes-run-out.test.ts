@@ -10,9 +10,7 @@ import type { Entry } from '../../src/ledger/entry.ts';
 import { decideByOperator } from '../../src/ledger/operator.ts';
 import { REQUOTES_MAX, expiredQuoteOf } from '../../src/ledger/quote-again.ts';
 import type { Reading } from '../../src/api/types.ts';
-import { readQuote } from '../../src/api/wire.ts';
-import { parseLossless } from 'payment-processor-contract/lossless-json';
-import { aPolicy, doneWith, due, entryAt, entryOf } from './entries.ts';
+import { aPolicy, aQuote, doneWith, due, entryAt, entryOf, resultOf } from './entries.ts';
 
 const policy = aPolicy();
 
@@ -21,16 +19,18 @@ const creating: Entry = { ...entryAt('create-quote'), immediate: true, step: 'CR
 
 let quotes = 0;
 
+function answered(entry: Entry, reading: Reading, nowMs: number): Decision {
+  if (entry.phase.state !== 'INTENT') throw new Error(`nothing was called: ${entry.phase.state}`);
+  const { attemptId } = entry.phase;
+  return decide(entry, { kind: 'answered', attemptId, reading, beganMs: nowMs, nowMs }, policy);
+}
+
 /** The answer to the creation: a quote that runs out so long after it came. */
 function created(entry: Entry, nowMs: number, livesMs: number, status = 'PENDING'): Decision {
-  if (entry.phase.state !== 'INTENT') throw new Error(`nothing was called: ${entry.phase.state}`);
-  const id = `Quote:${(quotes += 1)}`;
   const expiresAt = new Date(nowMs + livesMs).toISOString();
-  const read = readQuote(parseLossless(JSON.stringify({ id, transactionId: 'Transaction:1', status, expiresAt })));
-  const reading = { kind: 'accepted', httpStatus: 201, quote: read?.value ?? null, transaction: null } as const;
-  const event = { ...reading, rawResponse: null, warnings: [] };
-  const { attemptId } = entry.phase;
-  return decide(entry, { kind: 'answered', attemptId, reading: event, beganMs: nowMs, nowMs }, policy);
+  const quote = aQuote({ id: `Quote:${(quotes += 1)}`, transactionId: 'Transaction:1', status, expiresAt });
+  const reading = { kind: 'accepted', httpStatus: 201, quote, transaction: null } as const;
+  return answered(entry, { ...reading, rawResponse: null, warnings: [] }, nowMs);
 }
 
 function quoted(entry: Entry, nowMs: number, livesMs: number): Entry {
@@ -38,12 +38,9 @@ function quoted(entry: Entry, nowMs: number, livesMs: number): Entry {
 }
 
 test.each(['PROCESSING', 'COMPLETED'])('a quote that was %s when it came is not executed, nor is another', (status) => {
-  const end = created(creating, 2_000, 60_000, status);
-  if (end.kind !== 'finish') throw new Error(`it came to ${end.kind}`);
-  expect(end.result).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER', quote: { status } });
-  expect(end.result.warnings).toEqual([
-    `the service executed the quote as soon as it created it: its status is ${status}`,
-  ]);
+  const result = resultOf(created(creating, 2_000, 60_000, status));
+  expect(result).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'ANSWER', quote: { status } });
+  expect(result.warnings).toEqual([`the service executed the quote as soon as it created it: its status is ${status}`]);
 });
 
 describe.each([
@@ -88,12 +85,6 @@ describe('an execution that was deferred until its time limit and retried hours 
   const retriedMs = 5 * 60 * MINUTE_MS;
   const told = { kind: 'told-to-wait', httpStatus: 429, retryAfterMs: 60 * MINUTE_MS, reason: 'HTTP 429' } as const;
 
-  function answered(entry: Entry, reading: Reading, nowMs: number): Entry {
-    if (entry.phase.state !== 'INTENT') throw new Error(`nothing was called: ${entry.phase.state}`);
-    const { attemptId } = entry.phase;
-    return entryOf(decide(entry, { kind: 'answered', attemptId, reading, beganMs: nowMs, nowMs }, policy));
-  }
-
   function retried(entry: Entry): Entry {
     expect(due(entry, entry.deadlineMs)).toMatchObject({ kind: 'finish', result: { outcome: 'EXPIRED' } });
     const by = { operator: 'ada', reason: '', id: null };
@@ -114,15 +105,15 @@ describe('an execution that was deferred until its time limit and retried hours 
   ])('is looked up at the time of its quote%s', (_, livesMs, executedMs) => {
     const lasting = { ...creating, deadlineMs: Math.max(creating.deadlineMs, executedMs + MINUTE_MS) };
     const executing = entryOf(due(quoted(lasting, 2_000, livesMs), executedMs));
-    expect(lookedForAt(retried(answered(executing, told, executedMs + 100)))).toBe(2_000);
+    expect(lookedForAt(retried(entryOf(answered(executing, told, executedMs + 100))))).toBe(2_000);
   });
 
   test('is looked up at the time of the command, if the quote is another\u2019s', () => {
     const { origin, ...executing } = entryAt('execute-quote');
     const entry = { ...executing, origin: { ...origin, timestampMs: 900 } };
-    const again = retried(answered(entry, told, 2_000));
+    const again = retried(entryOf(answered(entry, told, 2_000)));
     const error = { code: 'QUOTE_EXPIRED', message: '', details: null };
     const refused = { kind: 'refused', httpStatus: 422, error, rawResponse: '' } as const;
-    expect(lookedForAt(answered(again, refused, retriedMs + 10))).toBe(900);
+    expect(lookedForAt(entryOf(answered(again, refused, retriedMs + 10)))).toBe(900);
   });
 });

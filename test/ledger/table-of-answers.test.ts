@@ -4,6 +4,7 @@ import type { Reading } from '../../src/api/types.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
+import type { LedgerPolicy } from '../../src/ledger/settlement.ts';
 import { aPolicy, due, entryAt, inDoubt } from './entries.ts';
 
 const error = { code: 'SOME_CODE', message: 'no', details: null };
@@ -45,11 +46,9 @@ const WITHOUT_DOUBT: Record<Row, Effect> = {
 
 /* An earlier attempt is in doubt: rows that come to something else than without. */
 
-/** What has no code of the service is not its answer to the key. */
+/** A conflict may speak of the first call; what has no code of the service is not its answer to the key. */
 const KEYED: Partial<Record<Row, Effect>> = { conflict: 'doubt', 'refused, no code': 'waits' };
 const PLAIN_QUOTE: Partial<Record<Row, Effect>> = { conflict: 'doubt' };
-/** A conflict may speak of the first call: its transaction tells. */
-const KEYED_AND_LOOKED_UP: Partial<Record<Row, Effect>> = { conflict: 'doubt', 'refused, no code': 'waits' };
 const LOOKED_UP: Partial<Record<Row, Effect>> = {
   'not here, with a code': 'doubt',
   conflict: 'doubt',
@@ -66,27 +65,17 @@ const SANDBOX: Partial<Record<Row, Effect>> = {
 
 const policy = aPolicy();
 const keyed = aPolicy({ idempotentOperations: new Set(['transfer-in', 'execute-quote', 'reject-transaction']) });
-const SETTLEMENTS = [
-  { name: 'transfer-in, by its key', entry: entryAt('transfer-in'), inDoubt: KEYED, policy },
-  { name: 'create-quote, harmless', entry: entryAt('create-quote'), inDoubt: PLAIN_QUOTE, policy },
-  { name: 'simulate-uma-receive, in a sandbox', entry: entryAt('simulate-uma-receive'), inDoubt: SANDBOX, policy },
-  { name: 'execute-quote, looked up', entry: entryAt('execute-quote'), inDoubt: LOOKED_UP, policy },
-  { name: 'reject-transaction, looked up', entry: entryAt('reject-transaction'), inDoubt: LOOKED_UP, policy },
-  {
-    name: 'execute-quote, by its key',
-    entry: entryAt('execute-quote'),
-    inDoubt: KEYED_AND_LOOKED_UP,
-    policy: keyed,
-  },
-  {
-    name: 'reject-transaction, by its key',
-    entry: entryAt('reject-transaction'),
-    inDoubt: KEYED_AND_LOOKED_UP,
-    policy: keyed,
-  },
+const SETTLEMENTS: [string, Entry, Partial<Record<Row, Effect>>, LedgerPolicy][] = [
+  ['transfer-in, by its key', entryAt('transfer-in'), KEYED, policy],
+  ['create-quote, harmless', entryAt('create-quote'), PLAIN_QUOTE, policy],
+  ['simulate-uma-receive, in a sandbox', entryAt('simulate-uma-receive'), SANDBOX, policy],
+  ['execute-quote, looked up', entryAt('execute-quote'), LOOKED_UP, policy],
+  ['reject-transaction, looked up', entryAt('reject-transaction'), LOOKED_UP, policy],
+  ['execute-quote, by its key', entryAt('execute-quote'), KEYED, keyed],
+  ['reject-transaction, by its key', entryAt('reject-transaction'), KEYED, keyed],
 ];
 
-describe.each(SETTLEMENTS)('$name', ({ entry, inDoubt: changed, policy }) => {
+describe.each(SETTLEMENTS)('%s', (_name, entry, changed, policy) => {
   test.each(Object.entries(WITHOUT_DOUBT))('%s, nothing in doubt: %s', (row, expected) => {
     expect(effectOf(decide(entry, answered(row as Row), policy))).toBe(expected);
   });
@@ -119,14 +108,8 @@ test('a native immediate execution is UNKNOWN after doubt, and settled by its ke
 });
 
 test('an answer to an attempt that is not the present one changes nothing', () => {
-  const event = {
-    kind: 'answered' as const,
-    attemptId: 'another',
-    reading: READINGS.accepted,
-    beganMs: 1_000,
-    nowMs: 2_000,
-  };
-  expect(decide(entryAt('transfer-in'), event, aPolicy())).toEqual({ kind: 'unchanged' });
+  const event = { ...answered('accepted'), attemptId: 'another' };
+  expect(decide(entryAt('transfer-in'), event, policy)).toEqual({ kind: 'unchanged' });
 });
 
 test('a refusal after a look-up that found nothing executed is looked up again, not called again', () => {
@@ -143,8 +126,8 @@ test('the wait that the service asks for is kept', () => {
 });
 
 test('a wait of nothing, which the service asks for, is our own back-off', () => {
-  const reading: Reading = { ...READINGS['told to wait'], retryAfterMs: 0 };
-  const event = { kind: 'answered' as const, attemptId: 'attempt', reading, beganMs: 1_000, nowMs: 2_000 };
+  const told = answered('told to wait');
+  const event = { ...told, reading: { ...READINGS['told to wait'], retryAfterMs: 0 } };
   const decision = decide({ ...entryAt('transfer-in'), waits: 10 }, event, aPolicy());
   if (decision.kind !== 'next' || decision.entry.phase.state !== 'PARKED') throw new Error('it does not wait');
   expect(decision.entry.phase.untilMs).toBeGreaterThan(2_000 + 5_000);
@@ -155,17 +138,8 @@ function answered(row: Row) {
 }
 
 function effectOf(decision: Decision): string {
-  switch (decision.kind) {
-    case 'finish':
-      return decision.result.outcome;
-    case 'next':
-      return decision.entry.phase.state === 'PARKED'
-        ? 'waits'
-        : decision.entry.phase.state === 'DOUBTFUL'
-          ? 'doubt'
-          : decision.entry.phase.state;
-    case 'look-up':
-    case 'unchanged':
-      return decision.kind;
-  }
+  if (decision.kind === 'finish') return decision.result.outcome;
+  if (decision.kind !== 'next') return decision.kind;
+  const { state } = decision.entry.phase;
+  return state === 'PARKED' ? 'waits' : state === 'DOUBTFUL' ? 'doubt' : state;
 }
