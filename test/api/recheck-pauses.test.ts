@@ -2,16 +2,7 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createServiceCheck, type ServiceCheck } from '../../src/api/service-check.ts';
 import type { ListReading, ServiceState } from '../../src/api/types.ts';
-
-const PAGE: ListReading = { kind: 'page', data: [], hasMore: false, nextCursor: null, totalCount: 0n, warnings: [] };
-const failed = (cause: 'unreachable' | 'told-to-wait', retryAfterMs: number | null = null): ListReading => ({
-  kind: 'failed',
-  cause,
-  reason: 'r',
-  httpStatus: null,
-  serviceSays: null,
-  retryAfterMs,
-});
+import { aFailure, aPage } from './list-readings.ts';
 
 let answer: ListReading;
 let checkedAtMs: number[];
@@ -20,7 +11,7 @@ let states: ServiceState[];
 beforeEach(() => {
   vi.useFakeTimers({ now: 0 });
   onTestFinished(() => void vi.useRealTimers());
-  answer = PAGE;
+  answer = aPage();
   checkedAtMs = [];
   states = [];
 });
@@ -48,20 +39,20 @@ test.each([
   [0, [500, 1000, 2000, 4000, 7500, 7500]],
   [1, [1000, 2000, 4000, 8000, 15_000, 15_000]],
 ])('pauses grow to a limit, with jitter %j', async (random, expected) => {
-  answer = failed('unreachable');
+  answer = aFailure('unreachable');
   await serviceCheck(random).start();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(pausesMs().slice(0, 6)).toEqual(expected);
 });
 
 test('a hold is one state from its beginning, reported once, and ends with the first check that succeeds', async () => {
-  answer = failed('unreachable');
+  answer = aFailure('unreachable');
   const check = serviceCheck(0);
   await check.start();
   await vi.advanceTimersByTimeAsync(5000);
   expect(states).toEqual([expect.objectContaining({ kind: 'held', sinceMs: 0 })]);
   expect(check.state()).toMatchObject({ kind: 'held', sinceMs: 0 });
-  answer = PAGE;
+  answer = aPage();
   await vi.advanceTimersByTimeAsync(15_000);
   expect(states.at(-1)).toEqual({ kind: 'serving' });
   const count = checkedAtMs.length;
@@ -70,10 +61,10 @@ test('a hold is one state from its beginning, reported once, and ends with the f
 });
 
 test('a service that says how long to wait is asked after that, or after a minute', async () => {
-  answer = failed('told-to-wait', 20_000);
+  answer = aFailure('told-to-wait', { retryAfterMs: 20_000 });
   await serviceCheck(0).start();
   await vi.advanceTimersByTimeAsync(500);
-  answer = failed('told-to-wait', 900_000);
+  answer = aFailure('told-to-wait', { retryAfterMs: 900_000 });
   await vi.advanceTimersByTimeAsync(20_000);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(pausesMs()).toEqual([500, 20_000, 60_000]);
@@ -96,7 +87,7 @@ test('changes answered 401 while GETs succeed are asked ever less often, until a
 });
 
 test('after closing there is no further check', async () => {
-  answer = failed('unreachable');
+  answer = aFailure('unreachable');
   const check = serviceCheck(0);
   await check.start();
   check.close();

@@ -8,6 +8,7 @@ import { decideByOperator } from '../../src/ledger/operator.ts';
 import { doneEntry } from '../../src/ledger/transitions.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { aPolicy, entryAt } from '../ledger/entries.ts';
+import { AS_JSON, received, taken } from './received.ts';
 
 const NOW_MS = 1_000_000;
 const AGE_MS = 60_000;
@@ -18,17 +19,8 @@ const options: IntakeOptions = {
 };
 
 async function arrivalOf(commandType: CommandType, text: string, expiresAt?: Buffer | null): Promise<Arrival> {
-  const message = inputMessage({
-    key: Buffer.from('key-1'),
-    value: Buffer.from(text),
-    headers: {
-      'content-type': Buffer.from('application/json'),
-      ...(expiresAt === undefined ? {} : { 'expires-at': expiresAt as Buffer }),
-    },
-    timestamp: String(NOW_MS),
-    attributes: 0,
-    offset: '17',
-  });
+  const headers = { ...AS_JSON, ...(expiresAt === undefined ? {} : { 'expires-at': expiresAt as Buffer }) };
+  const message = taken(text, { headers, timestamp: String(NOW_MS) });
   const intake = await readMessage(options, { topic: 'commands', lane: 0, commandType }, message, NOW_MS + 5);
   if (intake.kind !== 'arrival') throw new Error(intake.kind);
   return intake.arrival;
@@ -55,16 +47,8 @@ test('an Avro command with a field that only its publisher knows is INVALID, als
   // As the registry decodes it: see evolution.test.ts of the contract.
   const value = { ...fields, amont: { unreadAvro: ['Ag=='] } };
   const registry = { decode: async () => ({ kind: 'record' as const, value }) };
-  const message = inputMessage({
-    ...{
-      key: Buffer.from('key-1'),
-      value: Buffer.from([0, 0, 0, 0, 1]),
-      timestamp: String(NOW_MS),
-      attributes: 0,
-      offset: '17',
-    },
-    headers: { 'content-type': Buffer.from('application/avro') },
-  });
+  const headers = { 'content-type': Buffer.from('application/avro') };
+  const message = taken(Buffer.from([0, 0, 0, 0, 1]), { headers, timestamp: String(NOW_MS) });
   const place = { topic: 'commands', lane: 0, commandType: 'transfer-in' as const };
   const intake = await readMessage({ ...options, registry }, place, message, NOW_MS);
   if (intake.kind !== 'arrival') throw new Error(intake.kind);
@@ -72,14 +56,8 @@ test('an Avro command with a field that only its publisher knows is INVALID, als
   const admission = admit(intake.arrival, undefined, NOW_MS, aPolicy());
   if (admission.kind !== 'finish') throw new Error(admission.kind);
   const done = doneEntry(admission.entry, 'INVALID', NOW_MS, { value: Buffer.alloc(0), headers: {} });
-  const order = {
-    decision: 'RETRY',
-    expectedRevision: 1,
-    transactionId: null,
-    operator: 'ada',
-    reason: 'why',
-    id: null,
-  };
+  const by = { operator: 'ada', reason: 'why', id: null };
+  const order = { decision: 'RETRY', expectedRevision: 1, transactionId: null, ...by };
   expect(decideByOperator(done, order, NOW_MS, aPolicy())).toMatchObject({
     decision: { kind: 'finish', result: { outcome: 'INVALID', revision: 2, attempts: 0 } },
   });
@@ -111,16 +89,15 @@ test.each([
 });
 
 const PLACE = { topic: 'commands', lane: 0, commandType: 'transfer-in' } as const;
-const RECEIVED = { offset: '9', timestamp: '0', key: null, value: null, headers: {}, attributes: 0 };
 
 test('a batch that cannot be read is no message', async () => {
   const unreadableBatch = { firstOffset: '5', records: Buffer.from('bytes'), error: new Error('cannot be expanded') };
-  const read = await readMessage(options, PLACE, inputMessage({ ...RECEIVED, unreadableBatch }), 0);
+  const read = await readMessage(options, PLACE, inputMessage({ ...received(null), unreadableBatch }), 0);
   expect(read).toMatchObject({ kind: 'dead-letter', letter: { reason: 'UNREADABLE_BATCH' } });
 });
 
 test('a message beyond the limit of a command is moved to its lane by reference', () => {
-  const message = inputMessage({ ...RECEIVED, value: Buffer.alloc(500_000) });
+  const message = taken(Buffer.alloc(500_000));
   const moved = movedRecord(1, originalMessage(PLACE, 2, message), sizeProblem(message) !== null);
   expect(moved.value?.length).toBeLessThan(250_000);
 });

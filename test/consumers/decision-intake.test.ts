@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import type { IntakeOptions } from '../../src/consumers/command-intake.ts';
 import { readDecision, type DecisionIntake } from '../../src/consumers/decision-intake.ts';
-import { inputMessage } from '../../src/consumers/input-message.ts';
 import { aPolicy } from '../ledger/entries.ts';
+import { AS_JSON, taken } from './received.ts';
 
 const DECISION = { decision: 'RETRY', expectedRevision: 1, operator: 'dana', reason: 'ticket 4711' };
 const options: IntakeOptions = {
@@ -13,14 +13,7 @@ const options: IntakeOptions = {
 };
 
 function read(changes: object): DecisionIntake {
-  const message = inputMessage({
-    key: Buffer.from('key-1'),
-    value: Buffer.from(JSON.stringify({ ...DECISION, ...changes })),
-    headers: { 'content-type': Buffer.from('application/json') },
-    timestamp: '0',
-    attributes: 0,
-    offset: '17',
-  });
+  const message = taken(JSON.stringify({ ...DECISION, ...changes }), { headers: AS_JSON });
   return readDecision(options, { topic: 'decisions', lane: 0 }, message) as DecisionIntake;
 }
 

@@ -1,29 +1,24 @@
 /** Messages that wait for the registry: asked for again, never lost, and nobody's once their lane is over (I1, I5, I6). */
-import type { KafkaMessage } from 'kafkajs';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Inbox, type Unavailable } from '../../src/consumers/inbox.ts';
+import { batchOf } from '../lanes/lane-in-memory.ts';
 
 type Answer = { readonly kind: 'item'; readonly of: string } | Unavailable;
 
 const AWAY: Answer = { kind: 'unavailable', problem: 'away' };
-const silence = (): void => undefined;
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function inboxAt(
-  offset: bigint,
-  seek: () => void = silence,
-): {
-  inbox: Inbox<{ kind: 'item'; of: string }>;
-  asked: PromiseWithResolvers<Answer>[];
-  wakes: () => number;
-  offer: (value: string) => void;
-} {
+function inboxAt(offset: bigint) {
   const asked: PromiseWithResolvers<Answer>[] = [];
+  const sought: bigint[] = [];
+  const redelivered: number[] = [];
   let wakes = 0;
   const inbox = new Inbox<{ kind: 'item'; of: string }>({
-    ...{ topic: 'topic', lane: 0, seek, resume: silence, onRedelivered: silence },
+    ...{ topic: 'topic', lane: 0, resume: () => undefined },
+    seek: (to) => sought.push(to),
+    onRedelivered: (messages) => redelivered.push(messages),
     wake: () => (wakes += 1),
     read: () => {
       const answer = Promise.withResolvers<Answer>();
@@ -32,21 +27,16 @@ function inboxAt(
     },
   });
   inbox.open(offset);
-  const offer = (value: string): void => {
-    const at = inbox.expected() ?? 0n;
-    const message = { key: null, value: Buffer.from(value), offset: String(at), timestamp: '0', headers: {} };
-    const range = { fetchedOffset: at, lastOffset: at, leaderEpoch: 0, highWatermark: at + 1n };
-    inbox.offer({ topic: 'topic', lane: 0, messages: [message as unknown as KafkaMessage], ...range });
-  };
-  return { inbox, asked, offer, wakes: () => wakes };
+  const offer = (first = Number(inbox.expected()), count = 1) => inbox.offer(batchOf('topic', first, count));
+  return { inbox, asked, offer, sought, redelivered, wakes: () => wakes };
 }
 
 test('an answer for an inbox that was closed is nobody\u2019s, and who opens it again asks anew', async () => {
   const { asked, inbox, offer, wakes } = inboxAt(5n);
-  offer('before');
+  offer();
   expect(inbox.read()).toBeNull();
   inbox.open(6n);
-  offer('after');
+  offer();
   asked[0]?.resolve({ kind: 'item', of: 'before' });
   await vi.advanceTimersByTimeAsync(0);
   expect([inbox.read(), asked.length, wakes()]).toEqual([null, 2, 2]);
@@ -57,7 +47,7 @@ test('an answer for an inbox that was closed is nobody\u2019s, and who opens it 
 
 test('while the registry is away a message is asked for once a second, and each time the lane is woken', async () => {
   const { asked, inbox, offer, wakes } = inboxAt(5n);
-  offer('one');
+  offer();
   for (let second = 1; second <= 3; second += 1) {
     for (let often = 0; often < 5; often += 1) expect(inbox.read()).toBeNull();
     expect(asked.length).toBe(second);
@@ -77,7 +67,7 @@ test('while the registry is away a message is asked for once a second, and each 
 
 test('a message that our code fails on wakes its lane, and what is left of it with its problem goes when it is taken', async () => {
   const { asked, inbox, offer, wakes } = inboxAt(5n);
-  offer('one');
+  offer();
   inbox.read();
   asked[0]?.resolve(AWAY);
   await vi.advanceTimersByTimeAsync(1_000);
@@ -91,10 +81,19 @@ test('a message that our code fails on wakes its lane, and what is left of it wi
   expect([inbox.head(), inbox.position(), inbox.status().problem]).toEqual([undefined, 6n, null]);
 });
 
+test('of a fetch that begins too early, the lane takes the part from its position; after one that ends too early it seeks again', () => {
+  const { inbox, offer, redelivered, sought } = inboxAt(10n);
+  expect([offer(10, 10), redelivered]).toEqual(['taken', []]);
+  expect([offer(15, 10), redelivered]).toEqual(['taken', [5]]);
+  expect(inbox.status().held).toBe(15);
+  expect([offer(0, 10), redelivered]).toEqual(['seeking', [5, 10]]);
+  // A gap is not a redelivery.
+  expect([offer(30, 10), redelivered]).toEqual(['seeking', [5, 10]]);
+  expect(sought).toEqual([10n, 25n, 25n]);
+});
+
 test('a lane that gets nothing of what it asks for does not ask without a pause', () => {
-  let seeks = 0;
-  const { inbox } = inboxAt(5n, () => (seeks += 1));
-  const range = { fetchedOffset: 50n, lastOffset: 60n, leaderEpoch: 0, highWatermark: 60n };
-  for (let offers = 0; offers < 200; offers += 1) inbox.offer({ topic: 'topic', lane: 0, messages: [], ...range });
-  expect(seeks).toBeLessThan(100);
+  const { offer, sought } = inboxAt(5n);
+  for (let offers = 0; offers < 200; offers += 1) offer(50, 10);
+  expect(sought.length).toBeLessThan(100);
 });

@@ -346,28 +346,10 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 function perform(shop: Shop, what: Act): void {
   const nth = (attempts: ReadonlyMap<string, unknown>, index: number): string =>
     [...attempts.keys()][index % Math.max(1, attempts.size)] ?? '';
-  switch (what.kind) {
-    case 'queue':
-      shop.queue(what.workClass, what.lane);
-      return;
-    case 'reserve':
-      shop.reserve(what.workClass, what.lane);
-      return;
-    case 'commit':
-      shop.commit(nth(shop.reserved, what.which));
-      return;
-    case 'cancel':
-      shop.cancel(nth(shop.reserved, what.which));
-      return;
-    case 'end':
-      shop.end(nth(shop.running, what.which));
-      return;
-    case 'drop':
-      shop.release(what.lane);
-      return;
-    case 'pass':
-      shop.pass(what.ms);
-  }
+  if ('workClass' in what) shop[what.kind](what.workClass, what.lane);
+  else if ('which' in what) shop[what.kind](nth(what.kind === 'end' ? shop.running : shop.reserved, what.which));
+  else if ('ms' in what) shop.pass(what.ms);
+  else shop.release(what.lane);
 }
 
 test('whatever happens, slots are never exceeded, and what is kept in vain is soon used', () => {

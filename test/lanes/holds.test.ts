@@ -1,11 +1,11 @@
 /** Operators' holds, as a lane's owner obeys them: which calls it refuses, and since when it confirms an order. */
 import { expect, test } from 'vitest';
-import { topicNames } from 'payment-processor-contract/topics';
 import { claimCall, type ClaimingLane } from '../../src/lanes/entry-claim.ts';
 import { Holds } from '../../src/lanes/holds.ts';
 import type { LaneTransaction } from '../../src/lanes/transaction.ts';
 import type { HoldOrder } from '../../src/ledger/holds.ts';
-import { entryAt } from '../ledger/entries.ts';
+import { aPolicy, entryAt } from '../ledger/entries.ts';
+import { partsWith } from './lane-in-memory.ts';
 
 const ENTRY = entryAt('transfer-in');
 const AT = '2036-01-01T00:00:00Z';
@@ -13,15 +13,13 @@ const SESSION_MS = 6_000;
 
 /** The holds of a lane whose former owner was fenced this long ago. */
 function holdsOf(isRead: boolean, fencedForMs = SESSION_MS): Holds {
-  const parts = {
-    ...{ lane: 0, sessionTimeoutMs: SESSION_MS, topics: topicNames('test') },
-    index: {
-      value: () => undefined,
-      owner: () => ({ fencedCallUntilMs: Date.parse(AT) + SESSION_MS - fencedForMs }),
-    },
+  const owner = { fencedCallUntilMs: Date.parse(AT) + SESSION_MS - fencedForMs };
+  const parts = partsWith([], [], {
+    sessionTimeoutMs: SESSION_MS,
+    index: { value: () => undefined, owner: () => owner },
     clock: { nowMs: () => Date.parse(AT), monotonicMs: () => 0 },
-  };
-  return new Holds(parts as unknown as ConstructorParameters<typeof Holds>[0], () => isRead);
+  });
+  return new Holds(parts as ConstructorParameters<typeof Holds>[0], () => isRead);
 }
 
 /** An operator holds everything. @returns how many records that writes */
@@ -52,8 +50,7 @@ test('an order is obeyed, and not confirmed, while an owner that was fenced may 
 
 test('no intent is made for a call that an operator holds', () => {
   const holds = { refusal: () => 'operator-hold' as const };
-  const lane = { lane: 0, holds, calls: { claim: () => null }, memory: { quotesOpen: () => 0 } };
-  const policy = { idempotentOperations: new Set() };
+  const lane = { holds, calls: { claim: () => null }, memory: { quotesOpen: () => 0 }, policy: aPolicy() };
   const attempt = { attemptId: 'attempt', commit: 1 };
-  expect(claimCall({ ...lane, policy } as unknown as ClaimingLane, attempt, ENTRY, false)).toBe('operator-hold');
+  expect(claimCall(lane as unknown as ClaimingLane, attempt, ENTRY, false)).toBe('operator-hold');
 });

@@ -1,9 +1,9 @@
 /** What an open lane works with, without Kafka: an index of these entries, a loop that commits at once, messages as they come. */
-import type { KafkaMessage } from 'kafkajs';
 import { expect } from 'vitest';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { CommandType } from 'payment-processor-contract/commands';
 import { topicNames } from 'payment-processor-contract/topics';
+import type { FetchedBatch } from '../../src/consumers/group-member.ts';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
 import { Loop } from '../../src/lanes/loop.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
@@ -11,6 +11,7 @@ import { Inputs } from '../../src/lanes/inputs.ts';
 import { LaneTransaction } from '../../src/lanes/transaction.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
+import { received } from '../consumers/received.ts';
 import { aPolicy } from '../ledger/entries.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -68,25 +69,25 @@ export function newTransaction(unitsMax = Infinity): LaneTransaction {
 
 const JSON_HEADERS: Readonly<Record<string, string>> = { 'content-type': 'application/json' };
 
-/** A batch of empty objects arrives. */
-export function offerBatch(inputs: Inputs, topic: string, first: number, count = 1, headers = JSON_HEADERS): void {
-  const messages = Array.from({ length: count }, (_, index): KafkaMessage => {
+/** A batch of messages with this value. */
+export function batchOf(topic: string, first: number, count = 1, headers = JSON_HEADERS, value = '{}'): FetchedBatch {
+  const messages = Array.from({ length: count }, (_, index) => {
     const offset = String(first + index);
-    return { key: Buffer.from(offset), value: Buffer.from('{}'), offset, timestamp: '0', attributes: 0, headers };
+    return received(value, { key: Buffer.from(offset), offset, headers });
   });
   const [fetchedOffset, highWatermark] = [BigInt(first), BigInt(first + count)];
-  const range = { fetchedOffset, lastOffset: highWatermark - 1n, leaderEpoch: 0, highWatermark };
-  inputs.offer({ topic, lane: 0, messages, ...range });
+  return { topic, lane: 0, messages, fetchedOffset, lastOffset: highWatermark - 1n, leaderEpoch: 0, highWatermark };
+}
+
+/** A batch of empty objects arrives. */
+export function offerBatch(inputs: Inputs, ...given: Parameters<typeof batchOf>): void {
+  inputs.offer(batchOf(...given));
 }
 
 /** One command arrives. */
 export function offer(inputs: Inputs, type: CommandType, { fieldsJson, key }: Pick<Entry, 'fieldsJson' | 'key'>): void {
-  const message = {
-    ...{ key: Buffer.from(key), value: Buffer.from(fieldsJson ?? ''), offset: '0', timestamp: '0', attributes: 0 },
-    headers: JSON_HEADERS,
-  } satisfies KafkaMessage;
-  const offsets = { fetchedOffset: 0n, lastOffset: 0n, leaderEpoch: 0, highWatermark: 1n };
-  inputs.offer({ topic: topics.commands[type], lane: 0, messages: [message], ...offsets });
+  const batch = batchOf(topics.commands[type], 0, 1, JSON_HEADERS, fieldsJson ?? '');
+  inputs.offer({ ...batch, messages: batch.messages.map((message) => ({ ...message, key: Buffer.from(key) })) });
 }
 
 /** @param committed its promise ends each commit whose records are written */

@@ -1,9 +1,11 @@
 /** Looking transactions up for calls in doubt: over a service that has many, fails now and then, and shows new ones. */
 import { describe, expect, it } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
-import type { ListFailure, ListReading, TransactionFilter } from '../../src/api/types.ts';
+import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
 import { LookUps } from '../../src/lanes/look-ups.ts';
 import type { LookUpQuery } from '../../src/ledger/plan.ts';
+import { aFailure, aPage } from '../api/list-readings.ts';
+import { aTransaction } from '../ledger/entries.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 
 const NOW_MS = Date.parse('2026-05-01T12:00:00Z');
@@ -39,27 +41,13 @@ class ManyTransactions {
     const start = Number(filter.cursor ?? 0);
     const end = start + (filter.limit ?? 20);
     const hasMore = end < matching.length;
-    return {
-      kind: 'page',
-      data: matching.slice(start, end).map(transactionOf),
-      hasMore,
-      nextCursor: hasMore ? String(end) : null,
-      totalCount: null,
-      warnings: [],
-    };
+    const data = matching.slice(start, end).map(transactionOf);
+    return aPage({ data, hasMore, nextCursor: hasMore ? String(end) : null });
   }
 }
 
 function transactionOf({ id, quoteId }: Stored): Transaction {
-  return {
-    id,
-    status: 'PROCESSING',
-    otherFieldsJson: quoteId === undefined ? null : JSON.stringify({ quoteId }),
-  } as Transaction;
-}
-
-function failure(cause: ListFailure, retryAfterMs: number | null = null): ListReading {
-  return { kind: 'failed', cause, reason: cause, httpStatus: null, retryAfterMs, serviceSays: null };
+  return aTransaction({ id, otherFieldsJson: quoteId === undefined ? null : JSON.stringify({ quoteId }) });
 }
 
 function query(transactionId: string | null, other: Partial<LookUpQuery> = {}): LookUpQuery {
@@ -87,7 +75,7 @@ describe('a look-up', () => {
   it('shares its scan, and goes on from the page that failed', async () => {
     const service = new ManyTransactions(many(1_000));
     service.onRequest = () => {
-      if (service.filters.length % 4 === 0) service.failures.push(failure('unreachable'));
+      if (service.filters.length % 4 === 0) service.failures.push(aFailure('unreachable'));
     };
     const lookUps = new LookUps(service, systemClock);
     const asked = [3, 450, 999].map((index) => lookUps.find(query(`Transaction:${index}`)));
@@ -101,7 +89,7 @@ describe('a look-up', () => {
 
   it('has failed at once where asking again is of no use', async () => {
     const service = new ManyTransactions(many(300));
-    service.failures.push(failure('unauthorized'));
+    service.failures.push(aFailure('unauthorized'));
     const lookUps = new LookUps(service, systemClock);
     expect((await lookUps.find(query('Transaction:1'))).outcome.kind).toBe('failed');
     expect(service.filters).toHaveLength(1);

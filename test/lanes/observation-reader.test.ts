@@ -1,40 +1,23 @@
 /** Observations that a lane reads: by a schema that no ledger has yet, and messages that are no observation. */
 import { expect, test } from 'vitest';
-import { inputMessage, type InputMessage } from '../../src/consumers/input-message.ts';
+import type { InputMessage } from '../../src/consumers/input-message.ts';
 import { ObservationReader } from '../../src/lanes/observations.ts';
 import { learnSchema } from '../../src/ledger/ledger-value.ts';
 import { encodeObservation, ID_LENGTH_MAX, observationKey } from '../../src/status/observation.ts';
+import { taken } from '../consumers/received.ts';
 import { aTransaction } from '../ledger/entries.ts';
 import { otherRelease } from '../ledger/other-release.ts';
+import { anObservation } from '../status/observations.ts';
 
 const PLACE = { topic: 'test.internal.observations', lane: 0 };
-const OURS = encodeObservation({
-  transaction: aTransaction(),
-  quote: null,
-  requestBeganMs: 1,
-  requestEndedMs: 2,
-  observedBy: 'POLL',
-  observer: 'process-1',
-  commandKey: null,
-  carried: {},
-});
+const OURS = encodeObservation(anObservation({ transaction: aTransaction() }));
 
 const release = (name: string): ReturnType<typeof otherRelease> =>
   otherRelease('Observation', ({ fields }) => {
     fields.push({ name, type: ['null', 'string'] });
   });
 
-function messageOf(value: Buffer, id = 'Transaction:1'): InputMessage {
-  const received = {
-    key: Buffer.from(id),
-    value,
-    timestamp: '0',
-    attributes: 0,
-    offset: '7',
-    headers: {},
-  };
-  return inputMessage(received);
-}
+const messageOf = (value: Buffer, id = 'Transaction:1'): InputMessage => taken(value, { key: Buffer.from(id) });
 
 /** Reads at the given seconds. @returns the kinds of what came of it */
 function readingAt(): (second: number, value: Buffer) => string {

@@ -4,7 +4,6 @@ import { MemoryIndex } from '../../proofs/simulation/memory-index.ts';
 import type { Committer } from '../../src/lanes/committer.ts';
 import { LaneWriter } from '../../src/lanes/lane-writer.ts';
 import { acquireOwnership, Waits } from '../../src/lanes/ownership.ts';
-import type { LaneParts } from '../../src/lanes/parts.ts';
 import {
   CLAIM_PREFIX,
   encodeClaim,
@@ -13,6 +12,7 @@ import {
   type OwnerRecord,
 } from '../../src/ledger/ledger-records.ts';
 import { schemaRecords } from '../../src/ledger/ledger-value.ts';
+import { partsWith, silence } from './lane-in-memory.ts';
 
 const NOW_MS = 1_000;
 const SESSION_MS = 3_000;
@@ -23,7 +23,6 @@ const LOOKS_MAX = 100;
 const SHORT_LOOK_MS = 100;
 /** Longer than a taker waits for anything. */
 const FROZEN_MS = 600_000;
-const silence = (): void => undefined;
 const OTHER = 'group-process-other';
 const LAST = ownerOf('last');
 
@@ -84,11 +83,9 @@ async function taken(index: MemoryIndex, scene: Scene = {}): Promise<Taken> {
   let written = { fencedCallUntilMs: 0, schemas: new Map() as ReadonlyMap<string, Buffer> };
   let takings = 0;
   let looks = 0;
-  const parts = {
-    ...{ lane: 0, groupId: 'group', processId: 'own', policy: { apiTimeoutMs: 0 }, sessionTimeoutMs: SESSION_MS },
-    topics: { ledger: 'ledger' },
+  const parts = partsWith([], [], {
+    ...{ index, groupId: 'group', sessionTimeoutMs: SESSION_MS },
     offsets: { highWatermarks: async () => new Map([[0, unreadEnd]]) },
-    index,
     reader: { seen: async () => between[takings] ?? [], position: () => 0n },
     clock: {
       nowMs: () => NOW_MS,
@@ -110,7 +107,7 @@ async function taken(index: MemoryIndex, scene: Scene = {}): Promise<Taken> {
         fenced.add(id);
       },
     },
-  };
+  });
   const writer = {
     transactionalId: 'group-process-own',
     claim: async (owner: OwnerRecord, schemas: ReadonlyMap<string, Buffer>, withdrawn: readonly string[]) => {
@@ -123,20 +120,19 @@ async function taken(index: MemoryIndex, scene: Scene = {}): Promise<Taken> {
     withdraw: async () => void happened.push('withdrawn'),
   };
   const isStillWanted = (): boolean => isWanted?.(looks) ?? true;
-  await acquireOwnership(parts as unknown as LaneParts, writer as unknown as LaneWriter, isStillWanted, new Waits());
+  await acquireOwnership(parts, writer as unknown as LaneWriter, isStillWanted, new Waits());
   return { happened, withdrawals, ...written };
 }
 
 test('a lane does not wait for a record of its own that compaction has taken away', { timeout: 5_000 }, async () => {
   vi.useFakeTimers();
-  const parts = {
-    ...{ lane: 0, groupId: 'group', processId: 'own', policy: { apiTimeoutMs: 0 }, topics: { ledger: 'ledger' } },
-    index: new MemoryIndex(1),
+  const parts = partsWith([], [], {
+    ...{ index: new MemoryIndex(1), groupId: 'group' },
     reader: { seen: () => new Promise(silence), position: () => 9n },
     offsets: { written: async () => ({ atMs: NOW_MS, ends: new Map([[0, 9n]]) }) },
     clock: { nowMs: () => NOW_MS, monotonicMs: () => NOW_MS },
     committer: { fenced: () => new Set() },
-  } as unknown as LaneParts;
+  });
   const writer = { transactionalId: 'group-process-own', claim: silence } as unknown as LaneWriter;
   const refused = expect(acquireOwnership(parts, writer, () => true, new Waits())).rejects.toThrow('in the meantime');
   await vi.advanceTimersByTimeAsync(5_000);

@@ -3,14 +3,11 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createServiceCheck, WRONG_CREDENTIALS, type ServiceCheck } from '../../src/api/service-check.ts';
 import type { ListReading } from '../../src/api/types.ts';
 import { StandingAside } from '../../src/lanes/standing-aside.ts';
+import { aFailure, aPage } from '../api/list-readings.ts';
 
-const PAGE: ListReading = { kind: 'page', data: [], hasMore: false, nextCursor: null, totalCount: 0n, warnings: [] };
-const failed = (cause: 'unreachable' | 'unauthorized' | 'told-to-wait', reason = 'HTTP 503'): ListReading => ({
-  kind: 'failed',
-  ...{ cause, reason, httpStatus: null, serviceSays: null, retryAfterMs: null },
-});
-const REFUSED = failed('unauthorized');
-const UNTRUSTED = failed('unreachable', 'SELF_SIGNED_CERT_IN_CHAIN');
+const PAGE = aPage();
+const REFUSED = aFailure('unauthorized');
+const UNTRUSTED = aFailure('unreachable', { reason: 'SELF_SIGNED_CERT_IN_CHAIN' });
 const MINUTE_MS = 60_000;
 /** A check of the service at the latest, and a heartbeat. */
 const CHECKED_MS = 16_000;
@@ -75,8 +72,8 @@ async function served(): Promise<void> {
 describe('a process that was never served', () => {
   test.each([
     ['is refused', REFUSED],
-    ['reaches nobody', failed('unreachable')],
-    ['is asked to wait', failed('told-to-wait')],
+    ['reaches nobody', aFailure('unreachable')],
+    ['is asked to wait', aFailure('told-to-wait')],
     ['does not trust the certificate', UNTRUSTED],
   ])('says so when it joins, and comes back with its first check that succeeds: %s', async (_what, reading) => {
     answer = reading;
@@ -95,7 +92,7 @@ describe('a process that was never served', () => {
   });
 
   test('has its lanes where no other is served, and says a minute later that it is', async () => {
-    answer = failed('unreachable');
+    answer = aFailure('unreachable');
     await check.start();
     expect(joins([0, 1, 2])).toBe(true);
     expect(standing.reason()).toBeNull();
@@ -157,7 +154,7 @@ describe('a member that was served', () => {
 
   test('brings no join about in an outage, and says after half a minute at joins of others that it is in one', async () => {
     await served();
-    answer = failed('unreachable');
+    answer = aFailure('unreachable');
     await check.check();
     expect(await newsWithinMs(20_000)).toBeNull();
     expect(joins([0, 1])).toBe(false);

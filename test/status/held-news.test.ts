@@ -8,15 +8,14 @@ import { HeldNews, type Look } from '../../src/status/poller/held-news.ts';
 import type { PolledObservation } from '../../src/status/poller/news.ts';
 import { unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
 import type { Transaction } from 'payment-processor-contract/types';
+import { aTransaction } from '../ledger/entries.ts';
+import { anObservation, answerOf } from './observations.ts';
 import { PollerWorld, SETTINGS } from './poller-world.ts';
 import { paymentOf, PLAIN_MANNER, SimulatedService } from './simulated-service.ts';
 
 const MAX_MS = 60_000;
 const ID = 'Transaction:1';
-const EMPTY = new SimulatedService([], PLAIN_MANNER).view(
-  { id: ID, changes: [{ atMs: 0, status: 'PENDING', failureReason: null }] },
-  0,
-);
+const EMPTY = aTransaction({ type: 'INCOMING' });
 const account = (accountId: string) => ({ accountId, currency: null, otherFieldsJson: null });
 const SHOWN: Transaction = {
   ...EMPTY,
@@ -35,8 +34,7 @@ const REJECTION: PossibleEffect = { key: 'reject', on: 'transaction', transactio
 const EXECUTION: PossibleEffect = { key: 'execute', on: 'quote', quoteId: 'Quote:1' };
 
 function observed(transaction: Transaction): PolledObservation {
-  const times = { requestBeganMs: 0, requestEndedMs: 1 };
-  return { transaction, quote: null, ...times, observedBy: 'POLL', observer: 'one', commandKey: null, carried: {} };
+  return { ...anObservation({}), transaction };
 }
 
 function heldOf(...transactions: Transaction[]): HeldNews {
@@ -185,16 +183,8 @@ describe('the poller', () => {
   /** The command's result, which a killed process had left in doubt. */
   function settle(world: PollerWorld): void {
     world.possibleEffects = [];
-    world.commit({
-      transaction: service.view(payment, CREATED_MS),
-      quote: null,
-      requestBeganMs: CREATED_MS - 10,
-      requestEndedMs: CREATED_MS + 40,
-      observedBy: 'COMMAND',
-      observer: 'lanes',
-      commandKey: 'in',
-      carried: {},
-    });
+    const times = { requestBeganMs: CREATED_MS - 10, requestEndedMs: CREATED_MS + 40 };
+    world.commit(answerOf('in', { transaction: service.view(payment, CREATED_MS), ...times }));
   }
 
   test('tells of a payment after its command did, however long that is in doubt', async () => {

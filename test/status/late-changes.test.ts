@@ -1,6 +1,7 @@
 /** How soon a change of an old transaction is seen once a command, or a change, has touched it; and what that costs others. */
 import { expect, test } from 'vitest';
 import { paymentOf, PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
+import { answerOf } from './observations.ts';
 import { PollerWorld, SETTINGS, type WorldOptions } from './poller-world.ts';
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z');
@@ -27,20 +28,19 @@ function worldOf(payments: readonly Payment[], options: Partial<WorldOptions> = 
   const service = new SimulatedService(payments, PLAIN_MANNER);
   const list: WorldOptions['list'] = (filter, nowMs) => service.list(filter, nowMs);
   const world = new PollerWorld({ settings: SETTINGS, startMs: START_MS, list, ...options });
-  const commanded = { observedBy: 'COMMAND', observer: 'lanes', carried: {} } as const;
   /** The answer to a command that showed the transaction as it was created. */
   const known = (of: Payment): void => {
     const atMs = of.changes[0].atMs;
     const transaction = service.view(of, atMs);
     const times = { requestBeganMs: atMs, requestEndedMs: atMs + 20 };
-    world.commit({ ...commanded, ...times, transaction, quote: null, commandKey: of.id });
+    world.commit(answerOf(of.id, { ...times, transaction }));
   };
   /** The answer to the execution of its quote. */
   const executed = (of: Payment, atMs = EXECUTED_MS): void =>
     world.time.at(atMs + 50, () => {
       const times = { requestBeganMs: atMs, requestEndedMs: atMs + 20 };
       const quote = service.executedQuote(of);
-      world.commit({ ...commanded, ...times, transaction: null, quote, commandKey: `${of.id}.execute` });
+      world.commit(answerOf(`${of.id}.execute`, { ...times, quote }));
     });
   return { world, known, executed };
 }

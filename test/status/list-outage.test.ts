@@ -1,11 +1,11 @@
 /** The list of transactions is away for longer than states are kept: the poller announces what was created meanwhile, unaided. */
 import { expect, test } from 'vitest';
+import { aFailure } from '../api/list-readings.ts';
 import { paymentOf, PLAIN_MANNER, SimulatedService } from './simulated-service.ts';
 import { PollerWorld, SETTINGS } from './poller-world.ts';
 
 const BEGAN_MS = Date.parse('2026-03-01T12:00:00Z');
 const HOUR_MS = 3_600_000;
-const NO_ANSWER = { reason: 'away', httpStatus: null, retryAfterMs: null, serviceSays: null };
 
 test('a list that is away for longer than states are kept', async () => {
   const payments = Array.from({ length: 42 }, (_, each) => {
@@ -14,11 +14,10 @@ test('a list that is away for longer than states are kept', async () => {
   });
   const service = new SimulatedService(payments, PLAIN_MANNER);
   const isAway = (nowMs: number): boolean => nowMs > BEGAN_MS + HOUR_MS && nowMs < BEGAN_MS + 6 * HOUR_MS;
-  const away = { kind: 'failed', cause: 'unreachable', ...NO_ANSWER } as const;
   const world = new PollerWorld({
     settings: { ...SETTINGS, startMs: BEGAN_MS, forgottenAfterMs: 2 * HOUR_MS, terminalForMs: HOUR_MS },
     startMs: BEGAN_MS,
-    list: (filter, nowMs) => (isAway(nowMs) ? away : service.list(filter, nowMs)),
+    list: (filter, nowMs) => (isAway(nowMs) ? aFailure('unreachable') : service.list(filter, nowMs)),
   });
   await world.pollUntil(BEGAN_MS + 8 * HOUR_MS);
   const announced = world.transactionEvents.filter(({ previousStatus }) => previousStatus === null);

@@ -5,6 +5,7 @@ import type { ListReading } from '../../src/api/types.ts';
 import { PollBudget } from '../../src/status/poller/budget.ts';
 import { PollScan } from '../../src/status/poller/scan.ts';
 import { PollWalk } from '../../src/status/poller/walk.ts';
+import { aFailure, aPage } from '../api/list-readings.ts';
 import { aTransaction } from '../ledger/entries.ts';
 import { paymentOf, PLAIN_MANNER, SimulatedService, type Payment } from './simulated-service.ts';
 import { PollerWorld, SETTINGS } from './poller-world.ts';
@@ -13,25 +14,7 @@ const START_MS = Date.parse('2026-03-01T12:00:00Z');
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-const page = (nextCursor: string | null, hasMore = nextCursor !== null): ListReading => ({
-  kind: 'page',
-  data: [],
-  hasMore,
-  nextCursor,
-  totalCount: null,
-  warnings: [],
-});
-const failed = (
-  cause: 'refused' | 'unreachable' | 'told-to-wait',
-  retryAfterMs: number | null = null,
-): ListReading => ({
-  kind: 'failed',
-  cause,
-  reason: 'for the test',
-  httpStatus: 400,
-  retryAfterMs,
-  serviceSays: null,
-});
+const page = (nextCursor: string | null, hasMore = nextCursor !== null): ListReading => aPage({ hasMore, nextCursor });
 
 describe('the budget', () => {
   test('gives no more calls than the limit in any minute, whenever they are asked for', () => {
@@ -94,7 +77,7 @@ describe('a pass over pages', () => {
 
   test('begins anew when its cursor is refused, when pages go round and when a cursor is missing, but not for ever', () => {
     const bad: [string, ListReading][] = [
-      ['refused', failed('refused')],
+      ['refused', aFailure('refused')],
       ['going round', page('a')],
       ['missing', page(null, true)],
     ];
@@ -114,9 +97,9 @@ describe('a pass over pages', () => {
   test('asks for the same page again after a failure, a few times', () => {
     const scan = new PollScan(window);
     scan.take(page('a'));
-    for (let count = 0; count < 4; count += 1) scan.take(failed('unreachable'));
+    for (let count = 0; count < 4; count += 1) scan.take(aFailure('unreachable'));
     expect([scan.stage, scan.filter().cursor]).toEqual(['reading', 'a']);
-    scan.take(failed('unreachable'));
+    scan.take(aFailure('unreachable'));
     expect(scan.stage).toBe('broken');
   });
 
@@ -133,7 +116,7 @@ describe('a pass over pages', () => {
     walk.advance();
     expect(sliceOf().window.toMs).toBe(START_MS + 2_000);
     for (let round = 0; round < 5; round += 1) {
-      while (sliceOf().stage === 'reading') sliceOf().take(failed('unreachable'));
+      while (sliceOf().stage === 'reading') sliceOf().take(aFailure('unreachable'));
       walk.advance();
       expect(walk.left()?.fromMs).toBe(START_MS);
     }
@@ -158,8 +141,10 @@ describe('the poller', () => {
       startMs: START_MS,
       list: (filter, nowMs) => {
         if (nowMs < START_MS + 2_000) return service.list(filter, nowMs);
-        if (nowMs < START_MS + 5 * MINUTE_MS) return failed('unreachable');
-        return nowMs < START_MS + 8 * MINUTE_MS ? failed('told-to-wait', 90_000) : service.list(filter, nowMs);
+        if (nowMs < START_MS + 5 * MINUTE_MS) return aFailure('unreachable');
+        return nowMs < START_MS + 8 * MINUTE_MS
+          ? aFailure('told-to-wait', { retryAfterMs: 90_000 })
+          : service.list(filter, nowMs);
       },
     });
     await world.pollUntil(START_MS + 12 * MINUTE_MS);

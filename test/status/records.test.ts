@@ -16,22 +16,17 @@ import {
   unseenState,
 } from '../../src/status/transaction-state.ts';
 import { readQuote, readTransaction } from '../../src/api/wire.ts';
-import { inputMessage } from '../../src/consumers/input-message.ts';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { Transaction } from 'payment-processor-contract/types';
+import { taken } from '../consumers/received.ts';
 import { otherRelease } from '../ledger/other-release.ts';
+import { anObservation } from './observations.ts';
 
 const shown = '{"id":"Transaction:1","receivedAmount":{"amount":9007199254740993},"newField":[1.50]}';
-const observation: Observation = {
+const observation = anObservation({
   transaction: readTransaction(parseLossless(shown))?.value ?? null,
-  quote: null,
-  requestBeganMs: 1,
-  requestEndedMs: 2,
-  observedBy: 'POLL',
-  observer: 'process-1',
-  commandKey: null,
   carried: { traceparent: '00-1-2-03' },
-};
+});
 
 /** How many there are in a block of a map: zigzag, seven bits a byte. */
 const HEADERS_2_52 = Buffer.from('8080808080808010', 'hex');
@@ -52,7 +47,6 @@ describe('an observation', () => {
       Buffer.concat([encodeObservation(observation).subarray(0, -1), HEADERS_2_52]),
     ],
     ['by nobody that there is', encodeObservation({ ...observation, observedBy: 'GUESS' as 'POLL' })],
-    ['of a key that no command has', encodeObservation({ ...observation, commandKey: 'a b' })],
     ['begun at no time', encodeObservation({ ...observation, requestBeganMs: NaN })],
     ['ended at no time', encodeObservation({ ...observation, requestEndedMs: Infinity })],
     ['with a header that is not carried', encodeObservation(carried('cookie'))],
@@ -72,8 +66,7 @@ describe('an observation', () => {
 
   /** As its lane reads it. */
   const readBack = (value: Buffer): Observation | null => {
-    const key = Buffer.from('Transaction:1');
-    const message = inputMessage({ key, value, timestamp: '0', attributes: 0, offset: '0', headers: {} });
+    const message = taken(value, { key: Buffer.from('Transaction:1') });
     return message.cut === null ? decodeObservation(message.value) : null;
   };
   const quoteOf = (instructions: number): Observation['quote'] => {

@@ -5,7 +5,8 @@
  */
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
 import type { Quote, Transaction } from 'payment-processor-contract/types';
-import { aTransaction } from '../ledger/entries.ts';
+import { aPage } from '../api/list-readings.ts';
+import { aQuote, aTransaction } from '../ledger/entries.ts';
 
 export interface Change {
   atMs: number;
@@ -65,34 +66,28 @@ export class SimulatedService {
     const limit = filter.limit ?? 20;
     const data = matching.slice(offset, offset + limit).map((payment) => this.view(payment, nowMs));
     const hasMore = matching.length > offset + limit;
-    return {
-      kind: 'page',
-      data,
-      hasMore,
-      nextCursor: hasMore ? String(offset + limit) : null,
-      totalCount: BigInt(matching.length),
-      warnings: [],
-    };
+    const nextCursor = hasMore ? String(offset + limit) : null;
+    return aPage({ data, hasMore, nextCursor, totalCount: BigInt(matching.length) });
   }
 
   view(payment: Payment, nowMs: number): Transaction {
     const { updatedAt, hasCreatedAt } = this.#manner;
     const change = changeAt(payment, nowMs);
     const updatedMs = change.atMs - (updatedAt === 'seconds' ? this.#theirs(change.atMs) % 1000 : 0);
-    return {
-      ...EMPTY,
+    return aTransaction({
       id: payment.id,
+      type: 'INCOMING',
       status: change.status,
       failureReason: change.failureReason,
       createdAt: hasCreatedAt ? this.#text(payment.changes[0].atMs) : null,
       updatedAt: updatedAt === 'none' ? null : this.#text(updatedMs),
-    };
+    });
   }
 
   /** What the execution of an outgoing payment's quote answers. */
   executedQuote(payment: Payment): Quote {
     const createdAt = this.#manner.hasCreatedAt ? this.#text(payment.changes[0].atMs) : null;
-    return { ...EMPTY_QUOTE, id: `Quote:${payment.id}`, status: 'PROCESSING', transactionId: payment.id, createdAt };
+    return aQuote({ id: `Quote:${payment.id}`, status: 'PROCESSING', transactionId: payment.id, createdAt });
   }
 
   #theirs(ms: number): number {
@@ -127,24 +122,3 @@ export function changeAt(payment: Payment, nowMs: number): Change {
 function scrambled(id: string): string {
   return Array.from(id).reverse().join('');
 }
-
-const EMPTY = aTransaction({ id: '', status: null, type: 'INCOMING' });
-
-const EMPTY_QUOTE: Quote = {
-  id: '',
-  status: null,
-  createdAt: null,
-  expiresAt: null,
-  source: null,
-  destination: null,
-  sendingCurrency: null,
-  receivingCurrency: null,
-  totalSendingAmount: null,
-  totalReceivingAmount: null,
-  exchangeRate: null,
-  feesIncluded: null,
-  transactionId: null,
-  paymentInstructions: null,
-  rateDetails: null,
-  otherFieldsJson: null,
-};
