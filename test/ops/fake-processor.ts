@@ -5,16 +5,18 @@ import type { CommandView } from '../../src/store/command-view.ts';
 import type { LedgerLaneStatus, LedgerStatus } from '../../src/store/ledger-view.ts';
 import type { GroupProcess } from '../../src/consumers/group-processes.ts';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
-import { UNTOUCHED, type Entry } from '../../src/ledger/entry.ts';
+import type { Entry } from '../../src/ledger/entry.ts';
 import { Activity } from '../../src/ops/activity.ts';
 import type { OpenLetters } from '../../src/ops/dead-letter-watch.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
+import { StateReader } from '../../src/ops/state-reader.ts';
 import type { StartWait } from '../../src/lanes/start-steps.ts';
 import type { KafkaAccess } from '../../src/producers/kafka-access.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { RegistryFault } from 'payment-processor-contract/registry';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
+import { entryAt } from '../ledger/entries.ts';
 
 export const TOPICS = topicNames('payments');
 /** Something that must never be shown. */
@@ -24,18 +26,13 @@ type Changeable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
 /** A message without a key. */
 export const A_LETTER = {
-  topic: 't',
-  partition: 0,
-  offset: 1n,
-  timestampMs: 0,
-  key: null,
-  value: null,
-  headers: {},
-  cut: null,
-  lastOffset: null,
-  reason: 'NO_KEY' as const,
-  message: 'm',
+  ...{ topic: 't', partition: 0, offset: 1n, lastOffset: null, timestampMs: 0 },
+  ...{ key: null, value: null, headers: {}, cut: null, reason: 'NO_KEY' as const, message: 'm' },
 };
+
+/** A call that was answered. */
+const ANSWER = { outcomeKind: 'accepted', isAnswered: true, httpStatus: 201 };
+export const A_CALL = { operation: 'transfer-in', ...ANSWER, durationMs: 30 } as const;
 
 export class FakeProcessor {
   nowMs: number;
@@ -123,32 +120,25 @@ export class FakeProcessor {
   }
 }
 
+/** One whose state is read again and again, as by Prometheus. */
+export class ScrapedProcessor extends FakeProcessor {
+  readonly reader = new StateReader(this.sources());
+  readonly metrics = createMetrics();
+
+  async text(): Promise<string> {
+    return this.metrics.text(await this.reader.read());
+  }
+}
+
 export function laneStatus(change: Partial<LaneStatus> = {}): LaneStatus {
-  return {
-    stage: 'open',
-    stoppedReason: null,
-    trouble: null,
-    openedMs: 0,
-    isIdle: true,
-    committedMs: 0,
-    entries: [],
-    inputs: [],
-    ...change,
-  };
+  const open = { stage: 'open', stoppedReason: null, trouble: null, openedMs: 0 } as const;
+  return { ...open, isIdle: true, committedMs: 0, entries: [], inputs: [], ...change };
 }
 
 export function inputStatus(change: Partial<InputStatus> = {}): InputStatus {
-  return {
-    topic: TOPICS.commands['transfer-in'],
-    name: 'transfer-in',
-    held: 0,
-    oldestTimestampMs: null,
-    position: 0n,
-    highWatermark: 0n,
-    cause: null,
-    problem: null,
-    ...change,
-  };
+  const ofTransfers = { topic: TOPICS.commands['transfer-in'], name: 'transfer-in' } as const;
+  const places = { held: 0, oldestTimestampMs: null, position: 0n, highWatermark: 0n };
+  return { ...ofTransfers, ...places, cause: null, problem: null, ...change };
 }
 
 /** What the ledger says of a lane. */
@@ -173,21 +163,7 @@ function servingApi(): PaymentApiSnapshot {
 }
 
 export function entry(commandType: Entry['commandType'], timestampMs: number, phase: Entry['phase']): Entry {
-  return {
-    key: SECRET_KEY,
-    commandType,
-    revision: 1,
-    fingerprint: 'f',
-    fieldsJson: '{"accountId":"ACCOUNT-OF-JANE"}',
-    commandId: null,
-    origin: { topic: TOPICS.commands[commandType], partition: 0, offset: 7n, timestampMs },
-    carried: {},
-    deadlineMs: timestampMs + 60_000,
-    expiresAtMs: null,
-    isExpiryUnreadable: false,
-    step: 'SINGLE',
-    immediate: false,
-    ...UNTOUCHED,
-    phase,
-  };
+  const origin = { topic: TOPICS.commands[commandType], partition: 0, offset: 7n, timestampMs };
+  const planted = { key: SECRET_KEY, fieldsJson: '{"accountId":"ACCOUNT-OF-JANE"}' };
+  return { ...entryAt(commandType), ...planted, origin, deadlineMs: timestampMs + 60_000, phase };
 }

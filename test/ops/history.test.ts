@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { History } from '../../src/ops/history.ts';
-import { StateReader } from '../../src/ops/state-reader.ts';
-import { aResult as result, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
+import { A_CALL, aResult as result, inputStatus, laneStatus, ScrapedProcessor } from './fake-processor.ts';
 
-class Remembering extends FakeProcessor {
-  readonly reader = new StateReader(this.sources());
+class Remembering extends ScrapedProcessor {
   readonly history = new History({
     activity: this.activity,
     readState: () => this.reader.read(),
@@ -16,11 +14,6 @@ class Remembering extends FakeProcessor {
     this.nowMs += passedMs;
     await this.history.sample();
   }
-}
-
-function call(durationMs: number, outcomeKind = 'accepted') {
-  const isAnswered = outcomeKind === 'accepted';
-  return { operation: 'transfer-in', outcomeKind, isAnswered, httpStatus: 200, durationMs } as const;
 }
 
 describe('the history', () => {
@@ -38,11 +31,11 @@ describe('the history', () => {
     processor.ends = async () => new Map([[0, { low: 0n, high: 10n }]]);
     processor.activity.reports.resulted(0, result({}));
     processor.activity.reports.resulted(0, result({ outcome: 'REFUSED' }));
-    for (const durationMs of [10, 20, 30, 1_000]) processor.activity.onCall(call(durationMs));
-    processor.activity.onCall(call(5_000, 'doubt'));
+    for (const durationMs of [10, 20, 30, 1_000]) processor.activity.onCall({ ...A_CALL, durationMs });
+    processor.activity.onCall({ ...A_CALL, outcomeKind: 'doubt', isAnswered: false });
     // A definite refusal is an answer.
-    processor.activity.onCall({ ...call(20, 'not-here'), isAnswered: true });
-    processor.activity.onCall({ ...call(60_000), operation: 'list-transactions' });
+    processor.activity.onCall({ ...A_CALL, outcomeKind: 'not-here' });
+    processor.activity.onCall({ ...A_CALL, operation: 'list-transactions' });
     await processor.sampleAfterMs(8_000);
     await processor.sampleAfterMs(5_000);
     const [first, second] = processor.history.samples();
@@ -85,7 +78,7 @@ describe('the history', () => {
 
 describe('the activity', () => {
   it('counts results by command and outcome, and keeps their number bounded', () => {
-    const { activity } = new FakeProcessor();
+    const { activity } = new ScrapedProcessor();
     for (let index = 0; index < 50; index += 1) activity.reports.resulted(0, result({ commandType: `type-${index}` }));
     const state = activity.state();
     expect(state.results).toEqual([{ command: 'other', outcome: 'ACCEPTED', count: 50 }]);

@@ -130,29 +130,14 @@ describe('metrics and state over HTTP', () => {
     processor.ends = async () => new Map([[0, { low: 0n, high: 10n }]]);
     const url = await served(processor);
     const text = await (await fetch(`${url}/api/state`)).text();
+    const input = { topic: TOPICS.commands['transfer-in'], command: 'transfer-in', position: '6', cause: 'held' };
     expect(JSON.parse(text)).toMatchObject({
       at: '2026-03-01T12:00:00.000Z',
       processId: 'process-1',
       ready: true,
       service: { state: 'serving', reason: null, since: null },
       lanesConfigured: 6,
-      lanes: [
-        {
-          lane: 0,
-          stage: 'open',
-          unfinished: 1,
-          inputs: [
-            {
-              topic: TOPICS.commands['transfer-in'],
-              command: 'transfer-in',
-              lagMessages: 4,
-              oldestSeconds: 9,
-              cause: 'held',
-              position: '6',
-            },
-          ],
-        },
-      ],
+      lanes: [{ lane: 0, stage: 'open', unfinished: 1, inputs: [{ ...input, lagMessages: 4, oldestSeconds: 9 }] }],
       unfinished: [{ state: 'INTENT', operation: 'transfer-in', count: 1, oldestSeconds: 30 }],
       oldestUnansweredSeconds: { 'transfer-in': 30, 'create-quote': null },
     });

@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/ops/activity.ts';
-import { createMetrics } from '../../src/ops/metrics.ts';
 import { METRICS } from '../../src/ops/metrics-table.ts';
 import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
-import { StateReader } from '../../src/ops/state-reader.ts';
-import { A_LETTER, aResult as result, entry, FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
-
-async function textOf(processor: FakeProcessor, metrics = createMetrics()): Promise<string> {
-  return metrics.text(await new StateReader(processor.sources()).read());
-}
+import {
+  A_CALL,
+  A_LETTER,
+  aResult as result,
+  entry,
+  ScrapedProcessor,
+  inputStatus,
+  laneStatus,
+} from './fake-processor.ts';
 
 /** The value of each series of a metric, by its labels as written. */
 function seriesOf(text: string, name: string): Record<string, number> {
@@ -35,7 +37,7 @@ describe('the table of metrics', () => {
   });
 
   it('matches the text that is served', async () => {
-    const text = await textOf(new FakeProcessor());
+    const text = await new ScrapedProcessor().text();
     for (const { name, type } of definitions) expect(text).toContain(`# TYPE ${name} ${type}\n`);
     expect(text).toContain('# TYPE nodejs_eventloop_lag_p99_seconds gauge');
   });
@@ -43,9 +45,9 @@ describe('the table of metrics', () => {
 
 describe('counters', () => {
   it('begin at zero and count the reports, which the activity passes on', async () => {
-    const metrics = createMetrics();
-    const { onCall, reports } = new Activity(metrics, () => 0);
-    const before = await textOf(new FakeProcessor(), metrics);
+    const processor = new ScrapedProcessor();
+    const { onCall, reports } = new Activity(processor.metrics, () => 0);
+    const before = await processor.text();
     expect(before).toContain('payments_results_total{command="transfer-in",outcome="UNKNOWN",revision="first"} 0');
     reports.resulted(0, result({}));
     reports.resulted(0, result({ outcome: 'CONFLICT' }));
@@ -58,21 +60,15 @@ describe('counters', () => {
     reports.laneLost('fenced');
     reports.redelivered(7);
     reports.deadLettered(0, A_LETTER);
+    onCall(A_CALL);
     onCall({
-      operation: 'transfer-in',
-      outcomeKind: 'accepted',
-      isAnswered: true,
-      httpStatus: 201,
-      durationMs: 30,
-    });
-    onCall({
+      ...A_CALL,
       operation: 'list-transactions',
       outcomeKind: 'unreachable',
       isAnswered: false,
       httpStatus: null,
-      durationMs: 30,
     });
-    const text = await textOf(new FakeProcessor(), metrics);
+    const text = await processor.text();
     for (const line of [
       'payments_results_total{command="transfer-in",outcome="ACCEPTED",revision="first"} 1',
       'payments_results_total{command="transfer-in",outcome="CONFLICT",revision="first"} 1',
@@ -97,11 +93,12 @@ describe('counters', () => {
   });
 
   it("leave an operator's later decision out of the durations, and count it as a later revision", async () => {
-    const metrics = createMetrics();
+    const processor = new ScrapedProcessor();
+    const { metrics } = processor;
     metrics.reports.resulted(0, result({ outcome: 'UNKNOWN' }));
     metrics.reports.resulted(0, result({ outcome: 'EXPIRED', completedAt: 9_000_000n, revision: 2 }));
     metrics.reports.resulted(0, result({ outcome: 'CONFLICT', revision: 0 }));
-    const text = await textOf(new FakeProcessor(), metrics);
+    const text = await processor.text();
     expect(text).toContain('payments_results_total{command="transfer-in",outcome="EXPIRED",revision="later"} 1\n');
     expect(text).toContain('payments_results_total{command="transfer-in",outcome="EXPIRED",revision="first"} 0\n');
     expect(text).toContain('payments_results_total{command="transfer-in",outcome="CONFLICT",revision="first"} 1\n');
@@ -110,19 +107,14 @@ describe('counters', () => {
   });
 
   it('have a bounded number of series, whatever is reported', async () => {
-    const metrics = createMetrics();
+    const processor = new ScrapedProcessor();
+    const { metrics } = processor;
     for (let index = 0; index < 50; index += 1) {
       metrics.reports.resulted(0, result({ commandType: `type-${index}`, outcome: `outcome-${index}` }));
       metrics.reports.failed(0, `place-${index}`, new Error('x'));
-      metrics.onCall({
-        operation: 'transfer-in',
-        outcomeKind: `kind-${index}`,
-        isAnswered: true,
-        httpStatus: index * 100,
-        durationMs: 1,
-      });
+      metrics.onCall({ ...A_CALL, outcomeKind: `kind-${index}`, httpStatus: index * 100 });
     }
-    const text = await textOf(new FakeProcessor(), metrics);
+    const text = await processor.text();
     expect(text).toContain('payments_results_total{command="other",outcome="other",revision="first"} 50\n');
     expect(text).toContain('payments_own_failures_total{where="other"} 50\n');
     expect(text).not.toMatch(/(type|place|kind|outcome)-\d/);
@@ -131,7 +123,7 @@ describe('counters', () => {
 
 describe('gauges', () => {
   it('show lag by cause, and the causes add up to the lag', async () => {
-    const processor = new FakeProcessor();
+    const processor = new ScrapedProcessor();
     processor.lanes.lanes = new Map([
       [
         0,
@@ -142,7 +134,7 @@ describe('gauges', () => {
       [3, laneStatus({ inputs: [inputStatus({ position: 100n })] })],
     ]);
     processor.ends = async () => new Map([0, 1, 2, 3].map((lane) => [lane, { low: 0n, high: 100n }]));
-    const text = await textOf(processor);
+    const text = await processor.text();
     expect(seriesOf(text, 'payments_lag_messages')).toEqual({
       '{lane="0",command="transfer-in"}': 10,
       '{lane="1",command="transfer-in"}': 30,
@@ -159,33 +151,29 @@ describe('gauges', () => {
   });
 
   it('age lag of which nothing is fetched, and keep the position of a closed lane', async () => {
-    const processor = new FakeProcessor();
-    const metrics = createMetrics();
-    const reader = new StateReader(processor.sources());
+    const processor = new ScrapedProcessor();
     processor.ends = async () => new Map([[0, { low: 0n, high: 8n }]]);
     processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 5n })] }));
-    await metrics.text(await reader.read());
+    await processor.text();
     processor.setLane(0, laneStatus({ stage: 'acquiring', inputs: [inputStatus({ position: null })] }));
     processor.nowMs += 7_000;
-    const text = await metrics.text(await reader.read());
+    const text = await processor.text();
     expect(text).toContain('payments_lag_messages{lane="0",command="transfer-in"} 3\n');
     expect(text).toContain('payments_lag_oldest_seconds{lane="0",command="transfer-in"} 7\n');
     expect(text).toContain('payments_oldest_unanswered_seconds{command="transfer-in"} 7\n');
   });
 
   it('drop lanes that moved to another process', async () => {
-    const processor = new FakeProcessor();
-    const metrics = createMetrics();
-    const reader = new StateReader(processor.sources());
+    const processor = new ScrapedProcessor();
     processor.ends = async () => new Map([[0, { low: 0n, high: 8n }]]);
     processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 5n })] }));
-    expect(seriesOf(await metrics.text(await reader.read()), 'payments_lag_messages')).not.toEqual({});
+    expect(seriesOf(await processor.text(), 'payments_lag_messages')).not.toEqual({});
     processor.lanes.lanes = new Map();
-    expect(seriesOf(await metrics.text(await reader.read()), 'payments_lag_messages')).toEqual({});
+    expect(seriesOf(await processor.text(), 'payments_lag_messages')).toEqual({});
   });
 
   it('show unfinished commands by state, and the oldest in Kafka or the ledger', async () => {
-    const processor = new FakeProcessor();
+    const processor = new ScrapedProcessor();
     const { nowMs } = processor;
     processor.setLane(
       0,
@@ -199,7 +187,7 @@ describe('gauges', () => {
       }),
     );
     processor.ends = async () => new Map([[0, { low: 0n, high: 6n }]]);
-    const text = await textOf(processor);
+    const text = await processor.text();
     expect(text).toContain('payments_unfinished_entries{state="PARKED",operation="transfer-in"} 2\n');
     expect(text).toContain('payments_unfinished_oldest_seconds{state="PARKED",operation="transfer-in"} 60\n');
     expect(text).toContain('payments_unfinished_entries{state="DOUBTFUL",operation="execute-quote"} 1\n');
@@ -208,10 +196,10 @@ describe('gauges', () => {
   });
 
   it('show the stage of each breaker and whether the service is held', async () => {
-    const processor = new FakeProcessor();
+    const processor = new ScrapedProcessor();
     processor.api.operations['execute-quote'].breaker = 'open';
     processor.api.state = { kind: 'held', reason: 'wrong credentials', setting: 'API_TOKEN_ID', sinceMs: 0 };
-    const text = await textOf(processor);
+    const text = await processor.text();
     expect(text).toContain('payments_breaker_stage{operation="execute-quote",stage="open"} 1\n');
     expect(text).toContain('payments_breaker_stage{operation="execute-quote",stage="closed"} 0\n');
     expect(text).toContain('payments_service_held{setting="API_TOKEN_ID"} 1\n');
@@ -222,30 +210,27 @@ describe('gauges', () => {
 
 describe('asking for the ends of topics', () => {
   it('is shared by scrapes that come close together', async () => {
-    const processor = new FakeProcessor();
-    const reader = new StateReader(processor.sources());
-    await Promise.all([reader.read(), reader.read(), reader.read()]);
+    const processor = new ScrapedProcessor();
+    await Promise.all([1, 2, 3].map(() => processor.reader.read()));
     const askedAtFirst = processor.endsAsked;
     processor.nowMs += 1_999;
-    await reader.read();
+    await processor.reader.read();
     expect(processor.endsAsked).toBe(askedAtFirst);
     processor.nowMs += 1;
-    await reader.read();
+    await processor.reader.read();
     expect(processor.endsAsked).toBe(2 * askedAtFirst);
   });
 
   it('leaves lag unknown if it fails at first, and as last known if it fails later', async () => {
-    const processor = new FakeProcessor();
-    const metrics = createMetrics();
-    const reader = new StateReader(processor.sources());
+    const processor = new ScrapedProcessor();
     processor.setLane(0, laneStatus({ inputs: [inputStatus({ position: 5n })] }));
     processor.ends = () => Promise.reject(new Error('no broker'));
-    expect(seriesOf(await metrics.text(await reader.read()), 'payments_lag_messages')).toEqual({});
+    expect(seriesOf(await processor.text(), 'payments_lag_messages')).toEqual({});
     processor.ends = async () => new Map([[0, { low: 0n, high: 6n }]]);
-    await reader.read();
+    await processor.reader.read();
     processor.ends = () => Promise.reject(new Error('no broker'));
     processor.nowMs += 10_000;
-    const text = await metrics.text(await reader.read());
+    const text = await processor.text();
     expect(text).toContain('payments_lag_messages{lane="0",command="transfer-in"} 1\n');
     expect(text).toContain('payments_lag_ends_age_seconds 10\n');
   });
