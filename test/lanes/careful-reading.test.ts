@@ -21,12 +21,6 @@ test('a message is marked before it is read, and all others wait until it is com
   expect(careful.before('two', 0n)).toEqual({ kind: 'mark', mark: { topic: 'two', offset: 0n, tries: 1 } });
 });
 
-test('a message that was marked three times is set aside unread', () => {
-  const careful = new CarefulReading({ topic: 'one', offset: 5n, tries: 3 });
-  expect(careful.before('one', 5n).kind).toBe('set-aside');
-  expect(careful.before('two', 0n).kind).toBe('not-now');
-});
-
 test('once careful reading is over, the messages of all topics are read as they come', () => {
   const careful = new CarefulReading(null);
   for (let offset = 0n; offset < MESSAGES_MAX && !careful.isOver(); offset += 1n) {

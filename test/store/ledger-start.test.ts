@@ -167,22 +167,3 @@ test('a store that a wrong clock calls young is read again all the same, by the 
   expect(second.logged.at(-1)?.reason).toContain('by the brokers');
   await second.index.close();
 });
-
-test('a store that stands behind a transaction that Kafka has not marked yet is read on: it knows its own commits at once', async () => {
-  const topic = await topicOf(1, []);
-  const producer = kafka.producer({ transactionalId: topic, maxInFlightRequests: 1, idempotent: true });
-  await producer.connect();
-  const transaction = await producer.transaction();
-  await transaction.send({ topic, messages: [{ value: 'x' }, { value: 'y' }] });
-  const nowMs = Date.now();
-  const first = await start(topic, 1, nowMs);
-  applyTo(first, 0, 2, nowMs);
-  await first.index.close();
-
-  const second = await start(topic, 1, nowMs);
-  expect(second.logged.map(({ event }) => event)).toEqual(['ledger-store-open']);
-  expect(checkpointsOf(second, 1)).toEqual([2]);
-  await second.index.close();
-  await transaction.abort();
-  await producer.disconnect();
-});
