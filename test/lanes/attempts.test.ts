@@ -1,10 +1,9 @@
 /** Calls and look-ups of an open lane: what comes back when it is over finds nobody, and touches nothing. */
 import { expect, test } from 'vitest';
 import { Attempts } from '../../src/lanes/attempts.ts';
-import type { CallOwner } from '../../src/lanes/calls.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
-import { aPolicy, aTransaction, entryAt, inDoubt } from '../ledger/entries.ts';
+import { aTransaction, entryAt } from '../ledger/entries.ts';
 
 const OPEN_LANE = {
   isCurrent: () => true,
@@ -58,22 +57,4 @@ test('an intent whose call was never begun is not called when its lane opens: a 
   const phase = { state: 'INTENT', attemptId: 'attempt', processId: 'process', atMs: 0, timeoutMs: 1 } as const;
   attempts.takeUp({ ...entryAt('transfer-in'), phase });
   expect(attempts.takeEvent()).toMatchObject({ key: 'key-1', event: { kind: 'not-begun', attemptId: 'attempt' } });
-});
-
-test('a repeated call that waited for its slot until the service may forget its key does not begin', () => {
-  let nowMs = 2_000;
-  let owner: CallOwner | null = null;
-  const calls = { begin: (_order: unknown, given: CallOwner) => (owner = given) };
-  const policy = aPolicy({ idempotencyRetentionMs: 10_000 });
-  const parts = { calls, clock: { nowMs: () => nowMs }, isConfirmed: () => true, policy };
-  const attempts = new Attempts(parts as unknown as LaneParts, OPEN_LANE);
-  const reasonsAt = (instantMs: number): (string | null | undefined)[] =>
-    [inDoubt(entryAt('transfer-in')), entryAt('transfer-in')].map((entry) => {
-      attempts.begin(entry);
-      nowMs = instantMs;
-      return owner?.gate();
-    });
-  // First sent at 500 ms; a call may take 1,000 ms, and its effect 500 ms more.
-  expect(reasonsAt(8_999)).toEqual([null, null]);
-  expect(reasonsAt(9_000)).toEqual(['the service may soon forget the idempotency key', null]);
 });

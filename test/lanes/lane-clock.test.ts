@@ -7,7 +7,7 @@ import { CommitReports } from '../../src/lanes/commit-reports.ts';
 import { Inputs } from '../../src/lanes/inputs.ts';
 import { OpenLane } from '../../src/lanes/open-lane.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
-import { aPolicy, doubtful, entryAt } from '../ledger/entries.ts';
+import { aPolicy, entryAt } from '../ledger/entries.ts';
 import { HOUR_MS, offer, partsWith, silence, topics, writing } from './lane-in-memory.ts';
 
 const SETTLING_MS = 10_000;
@@ -118,35 +118,6 @@ test('a call is dated in whole milliseconds, with which Kafka can be asked for t
   const { end, lane } = running(of({ ...entryAt('transfer-in'), phase }), [LOST]);
   await vi.advanceTimersByTimeAsync(20);
   expect(lane.status().entries[0]?.firstSentMs).toSatisfy(Number.isInteger);
-  await end();
-});
-
-test('a call that is cut off counts from its deadline where the clock was set forward meanwhile', async () => {
-  const { promise, resolve } = Promise.withResolvers<Reading>();
-  const { end, lane } = running(of({ ...entryAt('transfer-in'), phase: PARKED }), [promise, LOST]);
-  await vi.advanceTimersByTimeAsync(10);
-
-  aheadMs = 60_000;
-  resolve(LOST);
-  await vi.advanceTimersByTimeAsync(10);
-  const deadlineMs = 1_000_000 + aheadMs + TIMEOUT_MS;
-  expect(lane.status().entries).toMatchObject([{ attempts: 1, lastEndedMs: deadlineMs }]);
-  await end();
-});
-
-test('a copy hastens no look-up where the clock was set forward', async () => {
-  const nowMs = 1_000_000;
-  const entry = of({ ...doubtful(entryAt('reject-transaction')), firstSentMs: nowMs, lastEndedMs: nowMs + TIMEOUT_MS });
-  const { end, lookUps, offerCopyOf } = running(entry, []);
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect(lookUps).toEqual([]);
-
-  aheadMs = 60_000;
-  offerCopyOf(entry);
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect(lookUps).toEqual([]);
-  await vi.advanceTimersByTimeAsync(2 * SETTLING_MS);
-  expect(lookUps).toHaveLength(1);
   await end();
 });
 

@@ -44,9 +44,15 @@ function partitionsOf(batches: readonly (PartitionName | RecordBatch)[]): number
   return batches.map(({ partition }) => partition);
 }
 
-function commitOf(lane: number): LaneCommit {
+/** @param share of what a batch to the lane of others may have */
+function commitOf(lane: number, share = 0, bytes = 1): LaneCommit {
   const record = { topic: 'ledger', partition: lane, key: 'key', value: null, headers: {} };
-  return { lane, records: [record], shares: new Map(), bytes: 1 };
+  return { lane, records: [record], shares: new Map([['observations', share]]), bytes };
+}
+
+/** The same, with the record of another lane. */
+function adding(commit: LaneCommit, other: number): LaneCommit {
+  return { ...commit, records: [...commit.records, ...commitOf(other).records] };
 }
 
 /** What a lane has to commit, and what became of it. */
@@ -57,7 +63,8 @@ class Lane implements Filler {
   readonly askedMs: number[] = [];
   commits = 0;
   fate = 'open';
-  onFill = (): void => undefined;
+  onFill: (untilMs: number) => void = () => undefined;
+  content = (): LaneCommit => commitOf(this.lane);
   onCommitted = (): void => undefined;
   readonly #kafka: Kafka;
 
@@ -72,10 +79,10 @@ class Lane implements Filler {
     this.seat.wake();
   }
 
-  fill(): LaneCommit | null {
+  fill(untilMs: number): LaneCommit | null {
     this.askedMs.push(this.#kafka.nowMs);
-    this.onFill();
-    return this.commits > 0 ? commitOf(this.lane) : null;
+    this.onFill(untilMs);
+    return this.commits > 0 ? this.content() : null;
   }
 
   committed(): void {
@@ -239,6 +246,91 @@ test('a lane that always has more to look at leaves the event loop to others, an
   restless?.seat.leave();
   await turns();
   expect(restless?.askedMs).toHaveLength(asked);
+});
+
+test('a transaction takes no more of one partition than a batch there may have, and no more bytes than are bounded', async () => {
+  const kafka = new Kafka();
+  const large = 5 * 1024 * 1024;
+  const all = [commitOf(5), commitOf(1, 0.6), commitOf(2, 0.5), commitOf(3, 0, large), commitOf(4, 0, large)];
+  await Promise.all(all.map((commit) => kafka.loop.commit(commit)));
+  expect(kafka.written).toEqual([[5, 1], [2, 3], [4]]);
+});
+
+test('while the transaction before is still being ended, lanes add to what goes into the next one', async () => {
+  const kafka = new Kafka();
+  const [lane] = lanesOf(kafka, 1);
+  const before = gate();
+  kafka.ended = before.promise;
+  if (lane !== undefined) lane.content = () => (lane.askedMs.length === 1 ? commitOf(0) : adding(commitOf(0), 1));
+  lane?.wants();
+  await turns();
+  const later = kafka.loop.commit(commitOf(2));
+  before.open();
+  await later;
+  expect(kafka.written).toEqual([[0, 1, 2]]);
+});
+
+test('lanes share a turn: each has its part of the remaining time, and the lane that committed last comes last', async () => {
+  const kafka = new Kafka();
+  const parts: string[] = [];
+  for (const lane of lanesOf(kafka, 2)) {
+    lane.onFill = (untilMs) => {
+      parts.push(`${lane.lane} ${untilMs - kafka.nowMs}`);
+      // The first leaves half of its part to the other.
+      kafka.nowMs = parts.length % 2 === 1 ? (kafka.nowMs + untilMs) / 2 : untilMs;
+    };
+    lane.content = () => commitOf(lane.lane, 0.6);
+    lane.wants(2);
+  }
+  await turns();
+  expect(kafka.written).toEqual([[0], [1], [0], [1]]);
+  expect(parts.slice(0, 4)).toEqual(['0 5', '1 7.5', '0 5', '1 7.5']);
+});
+
+test('a lane that fails to add is lost alone, and nothing of it is committed', async () => {
+  const kafka = new Kafka();
+  const [failing, other] = lanesOf(kafka, 2);
+  if (failing !== undefined)
+    failing.onFill = () => {
+      throw new TypeError('a bug');
+    };
+  failing?.wants();
+  other?.wants();
+  await turns();
+  expect(kafka.written).toEqual([[1]]);
+  expect([failing?.fate, other?.fate, new Lane(kafka, 2).fate]).toEqual(['own-failure', 'open', 'open']);
+});
+
+test('what finds no room is asked again what it adds, and goes out whole', async () => {
+  const kafka = new Kafka();
+  const [first, second] = lanesOf(kafka, 2);
+  if (first !== undefined) first.content = () => commitOf(0, 0.6);
+  if (second !== undefined) second.content = () => adding(commitOf(1, 0.6), second.askedMs.length);
+  first?.wants();
+  second?.wants();
+  await turns();
+  expect(kafka.written).toEqual([[0], [1, 4]]);
+});
+
+test('what is taken back before it can be sent is not written, and what is under way cannot be taken back', async () => {
+  const kafka = new Kafka();
+  const [alone, underWay, waiting] = [commitOf(0), commitOf(1), commitOf(2)];
+  const handOver = (commit: LaneCommit): Promise<string> => kafka.loop.commit(commit).then(() => 'committed', lossOf);
+  const [before, end] = [gate(), gate()];
+  kafka.ended = before.promise;
+  const fates = [handOver(alone)];
+  await turns();
+  kafka.loop.cancel(alone);
+  before.open();
+  await turns();
+  kafka.answered = end.promise;
+  fates.push(handOver(underWay));
+  await turns();
+  fates.push(handOver(waiting));
+  for (const commit of [underWay, waiting]) kafka.loop.cancel(commit);
+  end.open();
+  expect(await Promise.all(fates)).toEqual(['with-others', 'committed', 'with-others']);
+  expect(kafka.written).toEqual([[], [1]]);
 });
 
 test('closing commits what waits, and every lane that is left is lost; it may be closed twice', async () => {

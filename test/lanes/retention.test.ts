@@ -271,19 +271,6 @@ describe('a clock that is wrong by a week, either way, forgets nothing early', (
     expect(tombstonesOf(retention)).toEqual([]);
   });
 
-  test('where all clocks are right, it is forgotten when it is due', () => {
-    apply(entry(done('due', DONE_MS), DONE_MS));
-    brokerSays(DUE_MS);
-    clockMs = DUE_MS;
-    expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual(['c:due']);
-  });
-
-  test('while no broker has given the time, nothing is forgotten', () => {
-    apply(entry(done('due', DONE_MS)));
-    clockMs = DUE_MS + WEEK_MS;
-    expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual([]);
-  });
-
   test('an idle lane commits its position alone to hear of the broker’s time, once for each look', () => {
     apply(entry(done('due', DONE_MS), DONE_MS));
     const retention = retentionOf(new Memory(opened.index, 0, 'token'));
