@@ -162,13 +162,6 @@ describe('after its reset time', () => {
     await whenApi(api, () => stageOf(api) === 'trial');
   });
 
-  test('a trial that fails opens it again', async () => {
-    const { api } = await opened();
-    await whenApi(api, () => stageOf(api) === 'trial');
-    expect(await kindOf(api)).toBe('doubt');
-    expect(stageOf(api)).toBe('open');
-  });
-
   test('a trial that the caller kept back does not close it', async () => {
     const { api } = await opened();
     await whenApi(api, () => stageOf(api) === 'trial');

@@ -1,9 +1,8 @@
-/** The outcome of an arriving command, by the known state of its key. */
+/** The outcome of an arriving command whose key is not known. Copies and conflicts: histories, i3-one-result. */
 import { describe, expect, test } from 'vitest';
 import { admit, newEntry, type Admission, type Arrival } from '../../src/ledger/admission.ts';
-import type { Entry } from '../../src/ledger/entry.ts';
 import { intentOf } from '../../src/ledger/transitions.ts';
-import { aPolicy, doneWith, entryAt } from './entries.ts';
+import { aPolicy, entryAt } from './entries.ts';
 
 const policy = aPolicy();
 const place = { topic: 'topic', partition: 0, offset: 9n, timestampMs: 0 };
@@ -26,7 +25,6 @@ function anArrival(changes: Partial<Arrival> = {}): Arrival {
 }
 
 const unreadable = anArrival({ content: { kind: 'unreadable', problem: 'no JSON' } });
-const known = entryAt('execute-quote');
 
 function outcomeOf(admission: Admission): string | undefined {
   return 'result' in admission ? admission.result.outcome : undefined;
@@ -89,25 +87,8 @@ describe('a key that is not known', () => {
   });
 });
 
-describe('a key that is known', () => {
-  const states: [string, Entry][] = [
-    ['under way', known],
-    ['done', doneWith(known, 'ACCEPTED')],
-    ['not known to have been paid', doneWith(known, 'UNKNOWN')],
-  ];
-
-  test.each(states)('and %s: the same content is a copy, even after its time limit', (_state, entry) => {
-    expect(admit(anArrival(), entry, 99_999, policy)).toEqual({ kind: 'copy' });
-  });
-
-  test.each(states)('and %s: other content is a CONFLICT, which names no revision of the key', (_state, entry) => {
-    const admission = admit(anArrival({ fingerprint: 'other' }), entry, 0, policy);
-    if (admission.kind !== 'conflict') throw new Error(admission.kind);
-    expect(admission.result).toMatchObject({ outcome: 'CONFLICT', revision: 0 });
-  });
-
-  test('is never copied by what cannot be read, whatever its bytes', () => {
-    const admission = admit({ ...unreadable, fingerprint: known.fingerprint }, known, 0, policy);
-    expect(outcomeOf(admission)).toBe('CONFLICT');
-  });
+test('other content under a known key is a CONFLICT without a revision; so is what cannot be read, whatever its bytes', () => {
+  const known = entryAt('execute-quote');
+  for (const arrival of [anArrival({ fingerprint: 'other' }), { ...unreadable, fingerprint: known.fingerprint }])
+    expect(admit(arrival, known, 0, policy)).toMatchObject({ result: { outcome: 'CONFLICT', revision: 0 } });
 });

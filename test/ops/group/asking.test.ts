@@ -104,8 +104,6 @@ describe('an address where something else listens', () => {
     ['noise', (_request, response) => response.end('\u0000<html>{"state":'), 'not-a-report'],
     ['JSON that is no report', (_request, response) => response.end('{"state":{"lanes":[]}}'), 'not-a-report'],
     ['404', (_request, response) => response.writeHead(404).end('{}'), 'not-a-report'],
-    ['401', (_request, response) => response.writeHead(401).end(), 'token-refused'],
-    ['silence', () => undefined, 'timed-out'],
     ['headers, and then silence', (_request, response) => void response.writeHead(200).write('{'), 'timed-out'],
     ['a connection that breaks', (request) => request.socket.destroy(), 'unreachable'],
     [
@@ -116,26 +114,9 @@ describe('an address where something else listens', () => {
       },
       'timed-out',
     ],
-    [
-      'without an end',
-      (_request, response) => {
-        const more = (): void => {
-          while (response.writable && response.write('x'.repeat(1_000_000)));
-        };
-        response.on('drain', more);
-        more();
-      },
-      'too-large',
-    ],
   ])('%s: a fault', async (_what, handler, fault) => {
     const { address } = await stranger(handler);
     expect(await ask(address)).toEqual({ kind: 'fault', fault });
-  });
-
-  it('no one listens: a fault', async () => {
-    const { address } = await stranger(() => undefined);
-    servers.splice(0).forEach((server) => 'close' in server && server.close());
-    expect(await ask(address)).toEqual({ kind: 'fault', fault: 'unreachable' });
   });
 
   it("another process of ours: its figures do not pass for the member's", async () => {
