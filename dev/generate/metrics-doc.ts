@@ -1,10 +1,9 @@
 /**
  * Writes docs/metrics.md from the table of metrics; with `--check` only compares, and exits 1 when the file is stale.
  */
-import { METRICS, type MetricName } from '../../src/ops/metrics-table.ts';
+import { METRICS } from '../../src/ops/metrics-table.ts';
 import type { LabelValues, MetricDefinition } from '../../src/ops/metric-definition.ts';
 import { writeOrCheck } from './generated-file.ts';
-import { CONVENTIONS, type Convention } from './semantic-conventions.ts';
 
 function labelText(name: string, values: LabelValues): string {
   const listed =
@@ -34,35 +33,32 @@ process metrics (\`process_*\`, \`nodejs_*\`). Their event loop delay is at leas
 Each process reports the lanes that are assigned to it. Sums over all processes are those of the whole group.
 
 `;
-const conventionsHeader = `## OpenTelemetry names
+/** For people who use both: messaging and HTTP client metrics of the conventions, or else names of the collector's receiver. */
+const conventions = `## OpenTelemetry names
 
 The counterparts of these metrics in the semantic conventions for messaging and HTTP clients, or else in the collector's Kafka
 receiver. Ours keep their names, because their labels are bounded and their meaning is the processor's. A metric that is not
-listed has no counterpart.
+listed has no counterpart. After each name: how ours differs, and what our labels are called there.
 
+- \`payments_lag_messages\`: \`kafka.consumer_group.lag\`; \`command\` is \`topic\`, \`lane\` is \`partition\`; ours counts from
+  admission, not from the offsets of the group
+- \`payments_results_total\`: \`messaging.client.sent.messages\`; of the results topic, without replays; \`outcome\` has no attribute
+  of its own, FAILED alone is an \`error.type\`
+- \`payments_command_duration_seconds\`: \`messaging.process.duration\`; \`command\` is \`messaging.destination.name\`; ours begins at
+  the timestamp of the command, so that it includes waiting; its \`_count\` stands for \`messaging.client.consumed.messages\`
+- \`payments_status_changes_total\`: \`messaging.client.sent.messages\`; of the two topics of status changes, by \`kind\`
+- \`payments_dead_letters_total\`: \`messaging.client.sent.messages\`; of the dead-letter topic; \`reason\` is \`error.type\`
+- \`payments_redelivered_messages_total\`: \`messaging.client.consumed.messages\`; the part of it that had been consumed before
+- \`payments_commits_total\`: \`messaging.client.operation.duration\`; its \`_count\` for \`messaging.operation.name\` = \`commit\`;
+  ours has no duration
+- \`payments_api_call_duration_seconds\`: \`http.client.request.duration\`; \`operation\` is \`url.template\`, \`outcome\` is finer
+  than \`error.type\`; ours has calls that were never sent, too
+- \`payments_api_responses_total\`: \`http.client.request.duration\`; its \`_count\` by \`http.response.status_code\`, of which ours
+  has the class
+- \`payments_calls_under_way\`: \`http.client.active_requests\`; \`operation\` is \`url.template\`
+- \`payments_poll_calls_total\`: \`http.client.request.duration\`; its \`_count\` for \`url.template\` = \`/transactions\`;
+  \`outcome\` is finer than \`error.type\`
 `;
 
-function rowOf([name, { difference, name: theirs }]: [string, Convention]): string[] {
-  return [`\`${METRICS[name as MetricName].name}\``, `\`${theirs}\``, difference];
-}
-
-/** Columns as wide as their widest cell, like the formatter's. */
-function tableOf(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[], fill: string): string =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0, fill)).join(' | ')} |\n`;
-  const [head = [], ...body] = rows;
-  return [
-    line(head, ' '),
-    line(
-      widths.map(() => ''),
-      '-',
-    ),
-    ...body.map((row) => line(row, ' ')),
-  ].join('');
-}
-
 const metrics: MetricDefinition[] = Object.values(METRICS);
-const conventions = [['Here', 'There', 'Difference'], ...Object.entries(CONVENTIONS).map(rowOf)];
-const text = header + metrics.map(sectionOf).join('') + conventionsHeader + tableOf(conventions);
-writeOrCheck('docs/metrics.md', 'src/ops/metrics-table.ts', `${text.trimEnd()}\n`);
+writeOrCheck('docs/metrics.md', 'src/ops/metrics-table.ts', header + metrics.map(sectionOf).join('') + conventions);
