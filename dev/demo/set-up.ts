@@ -111,7 +111,7 @@ function readSettings(environment: Environment): Settings {
   const read = readSomeSettings(environment, [...CLIENT_SETTING_NAMES, ...TOPIC_SETTING_NAMES]);
   if (read.ok) return read.config;
   const lines = ['To use an existing Kafka, KAFKA_BROKERS and SCHEMA_REGISTRY_URL must both be set, and rightly:'];
-  throw new EngineError('INVALID_OPTIONS', [...lines, ...read.problems, OWN_KAFKA].join('\n  '));
+  throw new EngineError([...lines, ...read.problems, OWN_KAFKA].join('\n  '));
 }
 
 async function makeTopicsAndSchemas(kafka: Kafka, settings: Settings, isExisting: boolean): Promise<void> {
@@ -121,7 +121,7 @@ async function makeTopicsAndSchemas(kafka: Kafka, settings: Settings, isExisting
     console.log(`${topics.length} topics made, ${schemas.length} schemas registered`);
   } catch (error) {
     const where = isExisting ? `, at the Kafka and registry that this shell names. ${OWN_KAFKA}` : '';
-    throw new EngineError('NOT_READY', `Topics and schemas could not be made: ${messageOf(error)}${where}`, {
+    throw new EngineError(`Topics and schemas could not be made: ${messageOf(error)}${where}`, {
       cause: error,
     });
   }

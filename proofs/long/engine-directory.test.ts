@@ -32,7 +32,7 @@ test(
     await Promise.all([engine.stop(), engine.stop()]);
     expect(pids.filter(isAlive)).toEqual([]);
     expect(await logContains(directory, 'broker-1.log', 'shut down completed')).toBe(true);
-    await expect(startEngine({ directory, brokers: 3 })).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
+    await expect(startEngine({ directory, brokers: 3 })).rejects.toThrow('holds a cluster of');
     await rm(directory, { recursive: true });
   },
   TEST_MS_MAX,

@@ -36,7 +36,7 @@ function cacheDirectory(): string {
 /**
  * @param onProgress receives a line for each download or wait, none for a complete folder
  * @returns the folder that holds the pin's files
- * @throws {EngineError} MAVEN_MISSING, DOWNLOAD_FAILED
+ * @throws {EngineError}
  */
 export async function installed(pin: MavenPin, onProgress: (line: string) => void): Promise<string> {
   const cache = cacheDirectory();
@@ -124,7 +124,6 @@ async function lock(lockFile: string, pin: MavenPin, onProgress: (line: string) 
     await sleep(LOCK_POLL_MS);
   }
   throw new EngineError(
-    'DOWNLOAD_FAILED',
     `Another process has been downloading ${pin.title} for too long; end it, or remove ${lockFile}.`,
   );
 }

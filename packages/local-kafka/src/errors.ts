@@ -1,16 +1,5 @@
-type EngineErrorCode =
-  'INVALID_OPTIONS' | 'JAVA_MISSING' | 'MAVEN_MISSING' | 'DOWNLOAD_FAILED' | 'PORT_TAKEN' | 'NOT_READY' | 'ENDED';
-
 /** The engine cannot start; the message names the remedy. */
-export class EngineError extends Error {
-  readonly code: EngineErrorCode;
-
-  constructor(code: EngineErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'EngineError';
-    this.code = code;
-  }
-}
+export class EngineError extends Error {}
 
 /** The alternative to the engine; part of every message about missing tools. */
 export const EXISTING_KAFKA_ADVICE =

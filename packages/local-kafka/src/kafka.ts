@@ -129,7 +129,7 @@ export function newClusterId(): string {
 
 /**
  * Writes a broker's settings and formats its storage, unless it is formatted.
- * @throws {EngineError} ENDED if Kafka refuses to format
+ * @throws {EngineError} if Kafka refuses to format
  */
 export async function prepareBroker(
   places: KafkaPlaces,
@@ -175,7 +175,6 @@ export async function prepareBroker(
   clearTimeout(deadline);
   if (code === 0) return;
   throw new EngineError(
-    'ENDED',
     `The storage of Kafka broker ${node.nodeId} in ${data} could not be formatted (code ${code}). ` +
       `The log is ${format.logFile}; the last lines:\n${await logTail(format.logFile)}`,
   );

@@ -19,7 +19,7 @@ const UNPACK_MS_MAX = 120_000;
 /**
  * Puts a pin's jars with their dependencies, or its unpacked archive, into a folder.
  * @param logFile Maven's log of this download only
- * @throws {EngineError} MAVEN_MISSING, DOWNLOAD_FAILED
+ * @throws {EngineError}
  */
 export async function download(
   pin: MavenPin,
@@ -100,7 +100,6 @@ async function runMaven({ maven, goal, pin, folder, logFile, onProgress }: Maven
   if (code === 0) return;
   const cause = performance.now() - startedAtMs >= DOWNLOAD_MS_MAX ? 'took too long' : `ended with code ${code}`;
   throw new EngineError(
-    'DOWNLOAD_FAILED',
     `${pin.title} could not be downloaded: Maven ${cause}. Check the network connection and Maven's settings ` +
       `(mirrors, proxy), then start again. Its log is ${logFile}; the last lines:\n${await logTail(logFile)}`,
   );
@@ -116,7 +115,7 @@ async function lastDownloaded(logFile: string): Promise<{ count: number; name: s
 async function unpack(archive: string, folder: string, pin: MavenPin): Promise<void> {
   await promisify(execFile)('tar', ['-xzf', archive, '-C', folder], { timeout: UNPACK_MS_MAX }).catch(
     (cause: unknown) => {
-      throw new EngineError('DOWNLOAD_FAILED', `${pin.title} could not be unpacked with \`tar\`.`, { cause });
+      throw new EngineError(`${pin.title} could not be unpacked with \`tar\`.`, { cause });
     },
   );
 }

@@ -31,7 +31,7 @@ const KAFKA_LOGGING: Readonly<Record<KafkaVersion, readonly string[]>> = {
 
 /**
  * The Kafka to run: 4.3.1, or the version that ENGINE_KAFKA names.
- * @throws {EngineError} INVALID_OPTIONS if it names another
+ * @throws {EngineError} if it names another
  */
 export function kafkaPin(): MavenPin {
   const version = chosen('ENGINE_KAFKA', KAFKA_VERSIONS, '4.3.1');
@@ -83,7 +83,7 @@ function apicurioPin(version: string, databaseSetting: string, downloadMegabytes
 
 /**
  * The registry to run: Apicurio 3.0.9, or the one that ENGINE_REGISTRY names; null for srfake.
- * @throws {EngineError} INVALID_OPTIONS if it names another
+ * @throws {EngineError} if it names another
  */
 export function registryPin(): ApicurioPin | null {
   return REGISTRY_PINS[chosen('ENGINE_REGISTRY', REGISTRY_NAMES, 'apicurio-3.0.9')];
@@ -94,10 +94,7 @@ function chosen<Name extends string>(setting: string, names: readonly Name[], fa
   if (given === '') return fallback;
   const found = names.find((name) => name === given);
   if (found !== undefined) return found;
-  throw new EngineError(
-    'INVALID_OPTIONS',
-    `${setting} must be one of ${names.join(', ')}, not ${JSON.stringify(given)}.`,
-  );
+  throw new EngineError(`${setting} must be one of ${names.join(', ')}, not ${JSON.stringify(given)}.`);
 }
 
 /**

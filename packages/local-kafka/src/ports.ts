@@ -17,7 +17,7 @@ export const PORT_MAX = 65_535;
 /** Ports that this process has given out, so that none is given out twice before it is bound. */
 const handedOut = new Set<number>();
 
-/** @throws {EngineError} PORT_TAKEN if no free port is found in many tries */
+/** @throws {EngineError} if no free port is found in many tries */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < FREE_PORT_ATTEMPTS_MAX; attempt += 1) {
     const port = FREE_PORT_MIN + Math.floor(Math.random() * (FREE_PORT_MAX - FREE_PORT_MIN));
@@ -25,17 +25,16 @@ export async function freePort(): Promise<number> {
     handedOut.add(port);
     if (await isFree(port)) return port;
   }
-  throw new EngineError('PORT_TAKEN', `No free port was found between ${FREE_PORT_MIN} and ${FREE_PORT_MAX}.`);
+  throw new EngineError(`No free port was found between ${FREE_PORT_MIN} and ${FREE_PORT_MAX}.`);
 }
 
 /**
  * Checks a port chosen by the user, before anything is started.
- * @throws {EngineError} PORT_TAKEN
+ * @throws {EngineError}
  */
 export async function requireFree(port: number, purpose: string): Promise<number> {
   if (await isFree(port)) return port;
   throw new EngineError(
-    'PORT_TAKEN',
     `Port ${port}, wanted for ${purpose}, is taken by another process (or may not be used by this user). ` +
       'End that process, or choose another port.',
   );

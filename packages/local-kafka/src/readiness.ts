@@ -14,24 +14,20 @@ type Probe = () => Promise<boolean>;
 
 /**
  * Polls until the probe succeeds.
- * @throws {EngineError} ENDED if the process ends first, NOT_READY at the deadline; both name the log and quote its end
+ * @throws {EngineError} if the process ends first, and at the deadline; both name the log and quote its end
  */
 export async function waitUntilReady(server: SupervisedProcess, probe: Probe): Promise<void> {
   const startedAtMs = performance.now();
   while (performance.now() - startedAtMs < READY_MS_MAX) {
     if (server.hasEnded()) {
       throw new EngineError(
-        'ENDED',
         `${server.title} ended with code ${await server.ended} before it was ready.${await logNote(server)}`,
       );
     }
     if (await probe()) return;
     await sleep(READY_POLL_MS);
   }
-  throw new EngineError(
-    'NOT_READY',
-    `${server.title} was not ready within ${READY_MS_MAX / 1000} s.${await logNote(server)}`,
-  );
+  throw new EngineError(`${server.title} was not ready within ${READY_MS_MAX / 1000} s.${await logNote(server)}`);
 }
 
 async function logNote(server: SupervisedProcess): Promise<string> {

@@ -63,7 +63,7 @@ function srfake(): RegistryProgram {
       cwd: SRFAKE_SOURCE,
       timeout: BUILD_MS_MAX,
     }).catch((cause: unknown) => {
-      throw new EngineError('DOWNLOAD_FAILED', 'srfake could not be built with `go` (1.24 or later).', { cause });
+      throw new EngineError('srfake could not be built with `go` (1.24 or later).', { cause });
     });
     return startIn(directory, program, () => [`${LOOPBACK}:${port}`]);
   };

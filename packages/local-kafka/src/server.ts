@@ -78,7 +78,7 @@ export class Server implements ServerControl {
   }
 
   #running(): SupervisedProcess {
-    if (this.#process === null) throw new EngineError('ENDED', `${this.title} is not running.`);
+    if (this.#process === null) throw new EngineError(`${this.title} is not running.`);
     return this.#process;
   }
 }

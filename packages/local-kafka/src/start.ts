@@ -27,9 +27,6 @@ import { installRegistry } from './registry.ts';
 import { Server, type ServerControl } from './server.ts';
 import { findJava } from './tools.ts';
 
-/** Five brokers take 2 GB; nothing here needs more than three. */
-export const BROKERS_MAX = 5;
-
 /** Time for a broker to hand over its leaderships. If the others are gone it cannot, and is killed. */
 const STOP_MS_MAX = 15_000;
 
@@ -69,12 +66,12 @@ export interface Engine {
 
 /**
  * @returns when Kafka and the registry answer
- * @throws {EngineError} with a code, and the remedy in its message
+ * @throws {EngineError} with the remedy in its message
  */
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
   const onProgress = options.onProgress ?? (() => undefined);
   const brokerCount = options.brokers ?? 1;
-  checkOptions(options, brokerCount);
+  checkPorts(options, brokerCount);
   const java = await findJava();
   // One after the other, because both use Maven's local repository.
   const jars = await installed(kafkaPin(), onProgress);
@@ -96,28 +93,23 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const places: KafkaPlaces = { java, jars, directory };
   const url = registryProgram.url(registryPort);
   const registry = registryProgram.server(directory, registryPort);
-  const brokers = nodes.map(
-    (node) =>
-      // After a restart other brokers may be down: a broker is ready when it is back itself.
-      new Server(
-        `Kafka broker ${node.nodeId}`,
-        () => startBroker(places, node),
-        brokerProbe(node.port, node.nodeId, 1),
-      ),
-  );
+  const brokers = nodes.map((node) => {
+    const seesAtLeast = (count: number) => brokerProbe(node.port, node.nodeId, count);
+    // After a restart other brokers may be down: a broker is ready when it is back itself.
+    const server = new Server(`Kafka broker ${node.nodeId}`, () => startBroker(places, node), seesAtLeast(1));
+    return { server, seesAll: seesAtLeast(brokerCount) };
+  });
   const startBrokers = async (): Promise<void> => {
     const { changesOf, security = null } = options;
     await settleAll(nodes.map((node) => prepareBroker(places, node, nodes, clusterId, security, changesOf?.(node))));
-    await settleAll(brokers.map((broker) => broker.start()));
-    await settleAll(
-      brokers.map((broker, index) => broker.waitUntil(brokerProbe(portOf(nodes, index), index + 1, brokerCount))),
-    );
+    await settleAll(brokers.map(({ server }) => server.start()));
+    await settleAll(brokers.map(({ seesAll, server }) => server.waitUntil(seesAll)));
   };
   const startedAtMs = performance.now();
   try {
     await settleAll([registry.start(), startBrokers()]);
   } catch (error) {
-    await Promise.all([registry.end(0), ...brokers.map((broker) => broker.end(0))]);
+    await Promise.all([registry.end(0), ...brokers.map(({ server }) => server.end(0))]);
     throw error;
   }
   const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
@@ -129,7 +121,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const stopAll = async (): Promise<void> => {
     // Data that will not be read again needs no orderly shutdown.
     const graceMs = isOwnDirectory ? 0 : STOP_MS_MAX;
-    await Promise.all([registry.end(graceMs), ...brokers.map((broker) => broker.end(graceMs))]);
+    await Promise.all([registry.end(graceMs), ...brokers.map(({ server }) => server.end(graceMs))]);
     if (isOwnDirectory) await rm(directory, { recursive: true, force: true });
   };
   return {
@@ -138,10 +130,9 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     directory,
     registry,
     broker(index) {
-      const broker = brokers[index];
-      if (broker === undefined)
-        throw new EngineError('INVALID_OPTIONS', `There is no broker ${index}; there are ${brokerCount}, from 0.`);
-      return broker;
+      const { server } = brokers[index] ?? {};
+      if (server === undefined) throw new EngineError(`There is no broker ${index}; there are ${brokerCount}, from 0.`);
+      return server;
     },
     stop: () => (stopping ??= stopAll()),
   };
@@ -156,23 +147,12 @@ function archivedBroker({ java, jars }: Pick<KafkaPlaces, 'java' | 'jars'>): Arc
   };
 }
 
-function checkOptions(options: EngineOptions, brokerCount: number): void {
-  if (!Number.isInteger(brokerCount) || brokerCount < 1 || brokerCount > BROKERS_MAX) {
-    throw new EngineError('INVALID_OPTIONS', `The number of brokers must be a whole number from 1 to ${BROKERS_MAX}.`);
-  }
-  const portMax = { kafkaPort: PORT_MAX - brokerCount + 1, registryPort: PORT_MAX };
-  for (const name of ['kafkaPort', 'registryPort'] as const) {
-    const port = options[name];
-    if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port <= portMax[name])) {
-      throw new EngineError('INVALID_OPTIONS', `${name} must be a whole number from 1 to ${portMax[name]}.`);
-    }
-  }
-  const { kafkaPort, registryPort } = options;
-  if (kafkaPort !== undefined && registryPort !== undefined) {
-    if (registryPort >= kafkaPort && registryPort < kafkaPort + brokerCount) {
-      throw new EngineError('INVALID_OPTIONS', `registryPort ${registryPort} is also the port of a broker.`);
-    }
-  }
+function checkPorts({ kafkaPort, registryPort }: EngineOptions, brokerCount: number): void {
+  if (kafkaPort === undefined) return;
+  const last = kafkaPort + brokerCount - 1;
+  if (last > PORT_MAX) throw new EngineError(`kafkaPort must be at most ${PORT_MAX - brokerCount + 1}.`);
+  if (registryPort !== undefined && registryPort >= kafkaPort && registryPort <= last)
+    throw new EngineError(`registryPort ${registryPort} is also the port of a broker.`);
 }
 
 async function chooseNodes(brokerCount: number, firstPort: number | undefined): Promise<BrokerNode[]> {
@@ -197,17 +177,10 @@ async function clusterIdOf(directory: string, brokerCount: number): Promise<stri
   const cluster = JSON.parse(text) as { clusterId: string; brokers: number };
   if (cluster.brokers !== brokerCount) {
     throw new EngineError(
-      'INVALID_OPTIONS',
       `${directory} holds a cluster of ${cluster.brokers} brokers, not ${brokerCount}. Use that number, or another directory.`,
     );
   }
   return cluster.clusterId;
-}
-
-function portOf(nodes: readonly BrokerNode[], index: number): number {
-  const node = nodes[index];
-  if (node === undefined) throw new RangeError(`No node ${index}`);
-  return node.port;
 }
 
 /** Like Promise.all, but it rejects only after all promises have settled. */

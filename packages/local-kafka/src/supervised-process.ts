@@ -46,7 +46,7 @@ export interface SupervisedProcess {
   killAll(): Promise<void>;
 }
 
-/** @throws {EngineError} ENDED if not even the supervisor could be started */
+/** @throws {EngineError} if not even the supervisor could be started */
 export async function startProcess(command: ProcessCommand): Promise<SupervisedProcess> {
   const supervisor = spawn('/bin/sh', [SUPERVISOR, command.logFile, command.program, ...command.arguments], {
     cwd: command.workingDirectory,
@@ -75,7 +75,7 @@ export async function startProcess(command: ProcessCommand): Promise<SupervisedP
   ]);
   lines.close();
   if (!Number.isInteger(firstLine) || firstLine <= 1) {
-    throw new EngineError('ENDED', `${command.title} could not be started.`);
+    throw new EngineError(`${command.title} could not be started.`);
   }
   const pid = firstLine;
 

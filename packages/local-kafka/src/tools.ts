@@ -12,7 +12,7 @@ const VERSION_TIMEOUT_MS = 20_000;
 
 /**
  * @returns the Java program: from JAVA_HOME if set, else from the PATH
- * @throws {EngineError} JAVA_MISSING if there is none or it is too old
+ * @throws {EngineError} if there is none or it is too old
  */
 export async function findJava(): Promise<string> {
   const home = process.env.JAVA_HOME ?? '';
@@ -20,7 +20,7 @@ export async function findJava(): Promise<string> {
   const place = home === '' ? 'on the PATH' : `at JAVA_HOME (${home})`;
   const advice = `Install a Java runtime, version ${JAVA_VERSION_MIN} or later (Debian and Ubuntu: apt-get install default-jre-headless; macOS: brew install openjdk). ${EXISTING_KAFKA_ADVICE}`;
   const output = await run(program, ['-version'], { timeout: VERSION_TIMEOUT_MS }).catch((cause: unknown) => {
-    throw new EngineError('JAVA_MISSING', `The embedded Kafka needs Java, and none runs ${place}. ${advice}`, {
+    throw new EngineError(`The embedded Kafka needs Java, and none runs ${place}. ${advice}`, {
       cause,
     });
   });
@@ -28,7 +28,6 @@ export async function findJava(): Promise<string> {
   if (version === null || version < JAVA_VERSION_MIN) {
     const found = version === null ? 'of a version that could not be read' : `version ${version}`;
     throw new EngineError(
-      'JAVA_MISSING',
       `The embedded Kafka needs Java ${JAVA_VERSION_MIN} or later; the one ${place} is ${found}. ${advice}`,
     );
   }
@@ -42,11 +41,10 @@ export function javaMajorVersion(output: string): number | null {
   return Number(match[1] === '1' ? match[2] : match[1]);
 }
 
-/** @throws {EngineError} MAVEN_MISSING if `mvn` does not run */
+/** @throws {EngineError} if `mvn` does not run */
 export async function findMaven(purpose: string): Promise<string> {
   await run('mvn', ['--version'], { timeout: VERSION_TIMEOUT_MS }).catch((cause: unknown) => {
     throw new EngineError(
-      'MAVEN_MISSING',
       `${purpose} is fetched with Maven on the first start, and \`mvn\` does not run. Install Maven 3.8 or later ` +
         `(Debian and Ubuntu: apt-get install maven; macOS: brew install maven). ${EXISTING_KAFKA_ADVICE}`,
       { cause },

@@ -20,9 +20,6 @@ describe('a port that is taken', () => {
     ['kafkaPort', 'Kafka broker 1'],
     ['registryPort', 'the schema registry'],
   ] as const)('as %s is named in the error', async (option, purpose) => {
-    await expect(startEngine({ [option]: port })).rejects.toMatchObject({
-      code: 'PORT_TAKEN',
-      message: expect.stringContaining(`Port ${port}, wanted for ${purpose}, is taken`) as unknown,
-    });
+    await expect(startEngine({ [option]: port })).rejects.toThrow(`Port ${port}, wanted for ${purpose}, is taken`);
   });
 });
