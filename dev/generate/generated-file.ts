@@ -1,5 +1,5 @@
 /** Writes a generated file, or with `--check` only compares it: exit code 1, and what to do, if it is stale. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const root = new URL('../../', import.meta.url);
 
@@ -14,15 +14,13 @@ export function writeOrCheck(path: string, source: string, text: string): void {
     writeFileSync(target, text);
     return;
   }
-  if (storedText(target) === text) return;
+  if (existsSync(target) && readFileSync(target, 'utf8') === text) return;
   console.error(`${path} does not match ${source}: run \`npm run generate\` and commit the result.`);
   process.exit(1);
 }
 
-function storedText(target: URL): string | null {
-  try {
-    return readFileSync(target, 'utf8');
-  } catch {
-    return null;
-  }
+/** Names of the records of `schemas/`, or of a folder below it. */
+export function recordNames(folder = ''): string[] {
+  const files = readdirSync(new URL(`schemas/${folder}`, root)).filter((file) => file.endsWith('.avsc'));
+  return files.map((file) => file.slice(0, -'.avsc'.length)).sort();
 }

@@ -1,11 +1,8 @@
 /**
  * Writes packages/contract/src/types.ts from schemas/*.avsc; with `--check` only compares, and exits 1 when the file is stale.
  */
-import { readdirSync } from 'node:fs';
 import { RECORD_NAMESPACE, readSchemaFile } from 'payment-processor-contract/schemas';
-import { writeOrCheck } from './generated-file.ts';
-
-const root = new URL('../../', import.meta.url);
+import { recordNames, writeOrCheck } from './generated-file.ts';
 
 function typeScriptOf(type: unknown): string {
   if (Array.isArray(type)) {
@@ -46,11 +43,7 @@ function interfaceOf(recordName: string): string {
   return `/** ${schema.doc ?? recordName} */\nexport interface ${recordName} {\n${fields.join('\n')}\n}\n`;
 }
 
-const names = readdirSync(new URL('schemas/', root))
-  .filter((file) => file.endsWith('.avsc'))
-  .map((file) => file.slice(0, -'.avsc'.length))
-  .sort();
 const header =
   '// Generated from schemas/*.avsc by `npm run generate`; edit the schemas, not this file.\n' +
   '// Avro long is bigint; a timestamp-millis is milliseconds since 1970 as bigint.\n\n';
-writeOrCheck('packages/contract/src/types.ts', 'schemas/', header + names.map(interfaceOf).join('\n'));
+writeOrCheck('packages/contract/src/types.ts', 'schemas/', header + recordNames().map(interfaceOf).join('\n'));

@@ -69,26 +69,22 @@ const REGISTRY_ROWS = REGISTRY_NAMES.map((name): MatrixRow => ({
   environment: { ENGINE_REGISTRY: name },
 }));
 
-const NODE_ROWS = (
-  [
-    ['node-24.21.0', 'node24'],
-    ['node-26.10.0', 'node26'],
-  ] as const
-).map(([name, tool]): MatrixRow => ({
-  ...USUAL,
-  name,
-  title: 'money once and exact, the demo, calls, the store, endpoints',
-  tests: [
-    'test/promises/i2-no-money-twice.test.ts',
-    'test/contract/values.test.ts',
-    'test/demo',
-    'test/api',
-    'test/store',
-    'test/ops',
-  ],
-  tool,
-  isNode: true,
-}));
+const onNewerNodes = (name: string, title: string, tests: readonly string[]): MatrixRow[] =>
+  (
+    [
+      ['24.21.0', 'node24'],
+      ['26.10.0', 'node26'],
+    ] as const
+  ).map(([version, tool]) => ({ ...USUAL, name: `${name}-${version}`, title, tests, tool, isNode: true }));
+
+const NODE_ROWS = onNewerNodes('node', 'money once and exact, the demo, calls, the store, endpoints', [
+  'test/promises/i2-no-money-twice.test.ts',
+  'test/contract/values.test.ts',
+  'test/demo',
+  'test/api',
+  'test/store',
+  'test/ops',
+]);
 
 const CLIENT_ROWS: readonly MatrixRow[] = [
   {
@@ -98,19 +94,9 @@ const CLIENT_ROWS: readonly MatrixRow[] = [
     tests: ['proofs/long/old-nodes.test.ts'],
     config: 'vitest.proofs.config.ts',
   },
-  ...(
-    [
-      ['client-24.21.0', 'node24'],
-      ['client-26.10.0', 'node26'],
-    ] as const
-  ).map(([name, tool]): MatrixRow => ({
-    ...USUAL,
-    name,
-    title: 'the client, packed and from its sources, with what the pages show',
-    tests: ['packages/client/test'],
-    tool,
-    isNode: true,
-  })),
+  ...onNewerNodes('client', 'the client, packed and from its sources, with what the pages show', [
+    'packages/client/test',
+  ]),
 ];
 
 const HELM_ROWS = (
