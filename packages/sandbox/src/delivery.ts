@@ -1,6 +1,7 @@
 /** Performs a call and answers it, applying a fault if one hits. */
 import { perform, type Call } from './perform.ts';
 import type { FaultRule } from './faults.ts';
+import { errorReply, type Reply } from './replies.ts';
 import type { Sandbox } from './sandbox.ts';
 import { writeHalf, writeReply } from './writing.ts';
 import type { ServerResponse } from 'node:http';
@@ -25,16 +26,12 @@ export function deliver(sandbox: Sandbox, response: ServerResponse, call: Call):
   };
   switch (rule.kind) {
     case 'delay': {
-      if (rule.at === 'before') {
-        later(() => writeReply(response, perform(world, call)));
-        return;
-      }
-      const reply = perform(world, call);
-      later(() => writeReply(response, reply));
+      const early = rule.at === 'after' ? perform(world, call) : null;
+      later(() => writeReply(response, early ?? perform(world, call)));
       return;
     }
     case 'status':
-      later(() => writeStatus(response, rule));
+      later(() => writeReply(response, injected(rule)));
       return;
     case 'drop-before':
       later(cut);
@@ -58,17 +55,11 @@ export function deliver(sandbox: Sandbox, response: ServerResponse, call: Call):
   }
 }
 
-function writeStatus(response: ServerResponse, rule: FaultRule & { kind: 'status' }): void {
-  const ownBody = JSON.stringify({
-    status: rule.httpStatus,
-    code: 'INJECTED_FAULT',
-    message: 'a fault rule answered this call',
-  });
-  const bytes = Buffer.from(rule.body ?? ownBody);
-  response.writeHead(rule.httpStatus, {
-    'content-type': rule.contentType ?? 'application/json',
-    'content-length': bytes.length,
-    ...(rule.retryAfter === undefined ? {} : { 'retry-after': rule.retryAfter }),
-  });
-  response.end(bytes);
+function injected({ body, contentType, httpStatus: status, retryAfter }: FaultRule & { kind: 'status' }): Reply {
+  const reply = errorReply(status, 'INJECTED_FAULT', 'a fault rule answered this call');
+  const headers = {
+    ...(contentType === undefined ? {} : { 'content-type': contentType }),
+    ...(retryAfter === undefined ? {} : { 'retry-after': retryAfter }),
+  };
+  return { status, bodyText: body ?? reply.bodyText, headers };
 }

@@ -33,15 +33,13 @@ export class Effects {
 
   /** A quote can be executed only once, under any key, so this counts per quote. */
   countExecution(quoteId: string, executed: boolean): void {
-    const tally = this.#quotes.get(quoteId) ?? { executeCalls: 0, executions: 0 };
-    this.#quotes.set(quoteId, tally);
+    const tally = tallyIn(this.#quotes, quoteId, () => ({ executeCalls: 0, executions: 0 }));
     tally.executeCalls += 1;
     if (executed) tally.executions += 1;
   }
 
   countRejection(transactionId: string, rejected: boolean): void {
-    const tally = this.#rejections.get(transactionId) ?? { rejectCalls: 0, rejections: 0 };
-    this.#rejections.set(transactionId, tally);
+    const tally = tallyIn(this.#rejections, transactionId, () => ({ rejectCalls: 0, rejections: 0 }));
     tally.rejectCalls += 1;
     if (rejected) tally.rejections += 1;
   }
@@ -67,16 +65,9 @@ export class Effects {
   }
 
   #tally(operation: Operation, key: string | null): Tally {
-    if (key === null) {
-      const tally = this.#unkeyed.get(operation) ?? { calls: 0, effects: 0 };
-      this.#unkeyed.set(operation, tally);
-      return tally;
-    }
-    const keys = this.#keyed.get(operation) ?? new Map<string, KeyTally>();
-    this.#keyed.set(operation, keys);
-    const tally = keys.get(key) ?? { calls: 0, effects: 0, transactionIds: [] };
-    keys.set(key, tally);
-    return tally;
+    if (key === null) return tallyIn(this.#unkeyed, operation, () => ({ calls: 0, effects: 0 }));
+    const keys = tallyIn(this.#keyed, operation, () => new Map<string, KeyTally>());
+    return tallyIn(keys, key, () => ({ calls: 0, effects: 0, transactionIds: [] }));
   }
 
   #total(operation: Operation): Tally {
@@ -87,4 +78,11 @@ export class Effects {
     }
     return total;
   }
+}
+
+/** The entry of that key; made when it is first asked for. */
+function tallyIn<Key, Entry>(entries: Map<Key, Entry>, key: Key, make: () => Entry): Entry {
+  const entry = entries.get(key) ?? make();
+  entries.set(key, entry);
+  return entry;
 }

@@ -47,20 +47,33 @@ async function main(): Promise<void> {
   process.stdout.write(`sandbox ready\n  base URL  ${sandbox.baseUrl}\n  control   ${sandbox.url}/control/effects\n`);
 }
 
+const text = { type: 'string' } as const;
+const flag = { type: 'boolean' } as const;
+const DURATIONS = {
+  'quote-lifetime-ms': text,
+  'settle-ms': text,
+  'approval-ms': text,
+  'idempotency-retention-ms': text,
+};
+const NUMBERS = { ...DURATIONS, port: text, 'rate-limit-per-second': text, 'random-seed': text };
+const TEXTS = { 'token-id': text, 'client-secret': text, 'honour-keys': text };
+const FLAGS = { 'refuse-reused-keys': flag, 'write-point-zero': flag, log: flag, help: flag };
+
 /** The options of the command line; null: help was requested. */
 function readOptions(): SandboxStartOptions | null {
   const values = parsedFlags();
   if (values.help === true) return null;
+  const duration = (name: keyof typeof DURATIONS) => wholeNumber(name, values[name], 1e12);
   const options = {
-    port: wholeNumber('--port', values.port, 65_535),
-    quoteLifetimeMs: wholeNumber('--quote-lifetime-ms', values['quote-lifetime-ms'], 1e12),
-    settleMs: wholeNumber('--settle-ms', values['settle-ms'], 1e12),
-    approvalMs: wholeNumber('--approval-ms', values['approval-ms'], 1e12),
-    rateLimitPerSecond: wholeNumber('--rate-limit-per-second', values['rate-limit-per-second'], 1e9, 1),
-    idempotencyRetentionMs: wholeNumber('--idempotency-retention-ms', values['idempotency-retention-ms'], 1e12),
-    randomSeed: wholeNumber('--random-seed', values['random-seed'], 2 ** 32 - 1),
-    tokenId: notEmpty('--token-id', values['token-id']),
-    clientSecret: notEmpty('--client-secret', values['client-secret']),
+    port: wholeNumber('port', values.port, 65_535),
+    quoteLifetimeMs: duration('quote-lifetime-ms'),
+    settleMs: duration('settle-ms'),
+    approvalMs: duration('approval-ms'),
+    rateLimitPerSecond: wholeNumber('rate-limit-per-second', values['rate-limit-per-second'], 1e9, 1),
+    idempotencyRetentionMs: duration('idempotency-retention-ms'),
+    randomSeed: wholeNumber('random-seed', values['random-seed'], 2 ** 32 - 1),
+    tokenId: notEmpty('token-id', values['token-id']),
+    clientSecret: notEmpty('client-secret', values['client-secret']),
     honourKeys: values['honour-keys'] === undefined ? undefined : operations(values['honour-keys']),
     refuseReusedKeys: values['refuse-reused-keys'],
     writePointZero: values['write-point-zero'],
@@ -71,40 +84,22 @@ function readOptions(): SandboxStartOptions | null {
 
 function parsedFlags() {
   try {
-    return parseArgs({
-      allowPositionals: false,
-      options: {
-        port: { type: 'string' },
-        'token-id': { type: 'string' },
-        'client-secret': { type: 'string' },
-        'honour-keys': { type: 'string' },
-        'refuse-reused-keys': { type: 'boolean' },
-        'write-point-zero': { type: 'boolean' },
-        'quote-lifetime-ms': { type: 'string' },
-        'settle-ms': { type: 'string' },
-        'approval-ms': { type: 'string' },
-        'rate-limit-per-second': { type: 'string' },
-        'idempotency-retention-ms': { type: 'string' },
-        'random-seed': { type: 'string' },
-        log: { type: 'boolean' },
-        help: { type: 'boolean' },
-      },
-    }).values;
+    return parseArgs({ allowPositionals: false, options: { ...NUMBERS, ...TEXTS, ...FLAGS } }).values;
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
 }
 
-function wholeNumber(flag: string, text: string | undefined, max: number, min = 0): number | undefined {
+function wholeNumber(name: string, text: string | undefined, max: number, min = 0): number | undefined {
   if (text === undefined) return undefined;
   const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
   if (!(value >= min && value <= max))
-    throw new UsageError(`${flag} must be a whole number from ${min} to ${max}, not '${text}'`);
+    throw new UsageError(`--${name} must be a whole number from ${min} to ${max}, not '${text}'`);
   return value;
 }
 
-function notEmpty(flag: string, text: string | undefined): string | undefined {
-  if (text === '') throw new UsageError(`${flag} must not be empty`);
+function notEmpty(name: string, text: string | undefined): string | undefined {
+  if (text === '') throw new UsageError(`--${name} must not be empty`);
   return text;
 }
 

@@ -1,5 +1,6 @@
 /** The only file that knows the paths and methods of the interface's operations. */
 import type { CommandType } from 'payment-processor-contract/commands';
+import { decoded } from './query.ts';
 
 export const VERSION_SEGMENT = '2025-10-13';
 
@@ -33,11 +34,9 @@ export type Route =
 export function routeOf(method: string, path: string): Route {
   const [root, version, ...segments] = path.split('/');
   if (root !== '' || version !== VERSION_SEGMENT) return { kind: 'unknown-path' };
-  const found = ENDPOINTS.filter((endpoint) => matches(endpoint.segments, segments));
-  if (found.length === 0) return { kind: 'unknown-path' };
-  const endpoint = found.find((candidate) => candidate.method === method);
-  if (endpoint === undefined)
-    return { kind: 'wrong-method', allow: found.map((candidate) => candidate.method).join(', ') };
+  const endpoint = ENDPOINTS.find(({ segments: pattern }) => matches(pattern, segments));
+  if (endpoint === undefined) return { kind: 'unknown-path' };
+  if (endpoint.method !== method) return { kind: 'wrong-method', allow: endpoint.method };
   const pathId = decoded(segments[endpoint.segments.indexOf('*')] ?? '');
   return pathId === null ? { kind: 'bad-encoding' } : { kind: 'operation', operation: endpoint.operation, pathId };
 }
@@ -47,12 +46,4 @@ function matches(pattern: readonly string[], segments: readonly string[]): boole
     pattern.length === segments.length &&
     pattern.every((part, index) => (part === '*' ? segments[index] !== '' : part === segments[index]))
   );
-}
-
-function decoded(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null;
-  }
 }

@@ -84,9 +84,9 @@ function pageOf(
   after: number | null,
 ): { data: Transaction[]; totalCount: number; hasMore: boolean } {
   const { timeline } = world;
-  const from = parameters.startDate === undefined ? 0 : firstAtOrAfter(timeline, instantOf(parameters.startDate) ?? 0);
-  const until =
-    parameters.endDate === undefined ? timeline.length : firstAfter(timeline, instantOf(parameters.endDate) ?? 0);
+  const [startMs, endMs] = [parameters.startDate, parameters.endDate].map((text = '') => instantOf(text));
+  const from = startMs == null ? 0 : firstIndex(timeline, ({ createdAtMs }) => createdAtMs >= startMs);
+  const until = endMs == null ? timeline.length : firstIndex(timeline, ({ createdAtMs }) => createdAtMs > endMs);
   const matches = predicateOf(parameters);
   const ascending = parameters.sortOrder === 'asc';
   const data: Transaction[] = [];
@@ -126,23 +126,8 @@ function filtersText(parameters: ReadonlyMap<string, string>): string {
   );
 }
 
-function firstAtOrAfter(timeline: readonly Transaction[], instantMs: number): number {
-  return firstIndex(timeline, (transaction) => transaction.createdAtMs >= instantMs);
-}
-
-function firstAfter(timeline: readonly Transaction[], instantMs: number): number {
-  return firstIndex(timeline, (transaction) => transaction.createdAtMs > instantMs);
-}
-
-/** Binary search for the first transaction that passes a test; all later ones must pass it too. */
+/** The index of the first transaction that passes a test, or the end. */
 function firstIndex(timeline: readonly Transaction[], passes: (transaction: Transaction) => boolean): number {
-  let low = 0;
-  let high = timeline.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const transaction = timeline[middle];
-    if (transaction !== undefined && passes(transaction)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+  const index = timeline.findIndex(passes);
+  return index === -1 ? timeline.length : index;
 }
