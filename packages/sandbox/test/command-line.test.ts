@@ -1,38 +1,32 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+/** The sandbox as a process, as `npm run sandbox` starts it. */
 import { afterEach, describe, expect, test } from 'vitest';
+import { runScript, type Script } from '../../local-kafka/test/processes.ts';
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-const children: ChildProcess[] = [];
+const MAIN = new URL('../src/main.ts', import.meta.url).href;
+const scripts: Script[] = [];
 
 afterEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
+  for (const { child } of scripts.splice(0)) child.kill('SIGKILL');
 });
 
-interface Started {
-  child: ChildProcess;
-  /** What was printed so far. */
-  output: { stdout: string; stderr: string };
-  ended: Promise<number | null>;
+function start(...flags: string[]): Script {
+  const script = runScript(MAIN, flags);
+  scripts.push(script);
+  return script;
 }
 
-function start(...flags: string[]): Started {
-  const child = spawn(process.execPath, [MAIN, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] });
-  children.push(child);
-  const output = { stdout: '', stderr: '' };
-  child.stdout.on('data', (chunk) => (output.stdout += String(chunk)));
-  child.stderr.on('data', (chunk) => (output.stderr += String(chunk)));
-  return { child, output, ended: once(child, 'close').then(([code]) => code as number | null) };
+async function output({ lines }: Script): Promise<string> {
+  let text = '';
+  for await (const line of lines) text += `${line}\n`;
+  return text;
 }
 
-async function baseUrlOf({ child, output }: Started): Promise<string> {
-  for (;;) {
-    const match = /base URL\s+(\S+)\n/.exec(output.stdout);
-    if (match?.[1] !== undefined) return match[1];
-    if (child.exitCode !== null) throw new Error(`ended early: ${output.stderr}`);
-    await once(child.stdout ?? child, 'data');
+async function baseUrlOf({ errorText, lines }: Script): Promise<string> {
+  for await (const line of lines) {
+    const [, url] = /base URL\s+(\S+)$/.exec(line) ?? [];
+    if (url !== undefined) return url;
   }
+  throw new Error(`ended early: ${errorText()}`);
 }
 
 describe('the command line', () => {
@@ -40,51 +34,31 @@ describe('the command line', () => {
     'prints its base URL, serves, and ends on %s with connections open',
     async (signal) => {
       const sandbox = start(
-        '--token-id',
-        'id',
-        '--client-secret',
-        's',
-        '--settle-ms',
-        '100',
-        '--honour-keys',
-        'create-quote,execute-quote',
-        '--refuse-reused-keys',
-        '--write-point-zero',
+        ...['--token-id', 'id', '--client-secret', 's', '--settle-ms', '100', '--refuse-reused-keys'],
+        ...['--honour-keys', 'create-quote,execute-quote', '--write-point-zero'],
       );
       const baseUrl = await baseUrlOf(sandbox);
       expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/2025-10-13$/);
-      const list = async (pair: string) =>
-        fetch(`${baseUrl}/transactions`, {
-          headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` },
-        });
-      expect((await list('id:s')).status).toBe(200);
-      expect((await list('id:x')).status).toBe(401);
+      const list = async (pair: string): Promise<number> => {
+        const authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
+        return (await fetch(`${baseUrl}/transactions`, { headers: { authorization } })).status;
+      };
+      expect([await list('id:s'), await list('id:x')]).toEqual([200, 401]);
       const settings = await (await fetch(new URL('/control/settings', baseUrl))).json();
-      expect(settings).toMatchObject({
-        settleMs: 100,
-        honourKeys: ['create-quote', 'execute-quote'],
-        quoteLifetimeMs: 60_000,
-        refuseReusedKeys: true,
-        writePointZero: true,
-      });
+      const honourKeys = ['create-quote', 'execute-quote'];
+      const given = { settleMs: 100, honourKeys, refuseReusedKeys: true, writePointZero: true };
+      expect(settings).toMatchObject({ ...given, quoteLifetimeMs: 60_000 });
       sandbox.child.kill(signal);
       expect(await sandbox.ended).toBe(0);
     },
   );
 
   test('explains itself with --help', async () => {
-    const { output, ended } = start('--help');
-    expect(await ended).toBe(0);
-    for (const flag of [
-      '--port',
-      '--token-id',
-      '--client-secret',
-      '--honour-keys',
-      '--quote-lifetime-ms',
-      '--settle-ms',
-    ]) {
-      expect(output.stdout).toContain(flag);
-    }
+    const script = start('--help');
+    const text = await output(script);
+    expect(await script.ended).toBe(0);
+    const settings = ['--honour-keys', '--quote-lifetime-ms', '--settle-ms'];
+    for (const flag of ['--port', '--token-id', '--client-secret', ...settings]) expect(text).toContain(flag);
   });
 
   test.each([
@@ -95,17 +69,16 @@ describe('the command line', () => {
     [['--token-id', ''], /--token-id/],
     [['extra'], /extra/],
   ])('refuses %j with exit code 2 and says why', async (flags, reason) => {
-    const { output, ended } = start(...flags);
-    expect(await ended).toBe(2);
-    expect(output.stderr).toMatch(reason);
-    expect(output.stdout).toBe('');
+    const script = start(...flags);
+    expect(await output(script)).toBe('');
+    expect(await script.ended).toBe(2);
+    expect(script.errorText()).toMatch(reason);
   });
 
   test('a port that is taken is exit code 1', async () => {
-    const first = start();
-    const { port } = new URL(await baseUrlOf(first));
+    const { port } = new URL(await baseUrlOf(start()));
     const second = start('--port', port);
     expect(await second.ended).toBe(1);
-    expect(second.output.stderr).toContain('EADDRINUSE');
+    expect(second.errorText()).toContain('EADDRINUSE');
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FAILURE_REASONS } from '../src/scenarios.ts';
-import { ANY_STRING, sandboxForTest, toAccount, type TestSandbox } from './support.ts';
+import { ANY_STRING, sandboxForTest, toAccount, TRANSFER, type TestSandbox } from './support.ts';
 
 /** The statuses that a transaction goes through while the clock moves on by small steps. */
 async function history(sandbox: TestSandbox, id: string, durationMs: number, stepMs = 500): Promise<string[]> {
@@ -19,11 +19,6 @@ async function executedTransactionId(sandbox: TestSandbox, destinationId: string
   return quote.body.transactionId;
 }
 
-async function internalBalance(sandbox: TestSandbox, account: string): Promise<bigint> {
-  const books = await sandbox.books();
-  return BigInt(books.balances.find((line) => line.account === account)!.balance);
-}
-
 describe('an outgoing payment', () => {
   test.each([
     ['ExternalAccount:1', ['PROCESSING', 'SENT', 'COMPLETED']],
@@ -37,11 +32,11 @@ describe('an outgoing payment', () => {
     async (destination, statuses) => {
       const sandbox = await sandboxForTest({ accounts: [{ id: 'InternalAccount:a', balance: 50_000n }] });
       const id = await executedTransactionId(sandbox, destination);
-      expect(await internalBalance(sandbox, 'InternalAccount:a')).toBe(40_000n);
+      expect(await sandbox.balanceOf('InternalAccount:a')).toBe(40_000n);
       expect(await history(sandbox, id, 20_000)).toEqual(statuses);
       expect(await sandbox.books()).toMatchObject({ balanced: true, scheduledSteps: 0 });
       const left = statuses.at(-1) === 'COMPLETED' ? 40_000n : 50_000n;
-      expect(await internalBalance(sandbox, 'InternalAccount:a')).toBe(left);
+      expect(await sandbox.balanceOf('InternalAccount:a')).toBe(left);
     },
   );
 
@@ -50,24 +45,12 @@ describe('an outgoing payment', () => {
     const createdMs = sandbox.clock.nowMs();
     await executedTransactionId(sandbox, 'ExternalAccount:005');
     sandbox.clock.advance(20_000);
-    expect((await sandbox.control('GET', 'transactions')).body).toMatchObject({
-      transactions: [
-        {
-          failureReason: 'QUOTE_EXECUTION_FAILED',
-          history: [
-            { status: 'PENDING', atMs: createdMs },
-            { status: 'FAILED', atMs: createdMs + 15_000 },
-          ],
-          quote: {
-            history: [
-              { status: 'PENDING', atMs: createdMs },
-              { status: 'PROCESSING', atMs: createdMs },
-              { status: 'FAILED', atMs: createdMs + 15_000 },
-            ],
-          },
-        },
-      ],
-    });
+    const [pending, processing] = ['PENDING', 'PROCESSING'].map((status) => ({ status, atMs: createdMs }));
+    const failed = { status: 'FAILED', atMs: createdMs + 15_000 };
+    const quote = { history: [pending, processing, failed] };
+    expect(await sandbox.histories()).toMatchObject([
+      { failureReason: 'QUOTE_EXECUTION_FAILED', history: [pending, failed], quote },
+    ]);
   });
 
   test('in the slow scenario is CREATED, without reconciliation instructions, and PENDING before its execution', async () => {
@@ -126,15 +109,12 @@ describe('an incoming payment', () => {
     const { status, body } = await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 900);
     expect({ status, type: body.type }).toEqual({ status: 201, type: 'INCOMING' });
     expect(await history(sandbox, body.id, 6000)).toEqual(['PENDING', 'COMPLETED']);
-    expect(await internalBalance(sandbox, 'InternalAccount:b')).toBe(900n);
+    expect(await sandbox.balanceOf('InternalAccount:b')).toBe(900n);
   });
 
   test('by transfer-in without an amount has one', async () => {
     const sandbox = await sandboxForTest();
-    const { status, body } = await sandbox.post('/transfer-in', {
-      source: { accountId: 'ExternalAccount:a' },
-      destination: { accountId: 'InternalAccount:b' },
-    });
+    const { status, body } = await sandbox.post('/transfer-in', { ...TRANSFER, amount: undefined });
     expect(status).toBe(201);
     expect(body.receivedAmount.amount).toBeGreaterThan(0);
   });
@@ -143,9 +123,8 @@ describe('an incoming payment', () => {
     const sandbox = await sandboxForTest();
     const { body } = await sandbox.receive();
     sandbox.clock.advance(4999);
-    const rejected = await sandbox.post(`/transactions/${encodeURIComponent(body.id)}/reject`, {
-      reason: 'not expected',
-    });
+    const path = `/transactions/${encodeURIComponent(body.id)}/reject`;
+    const rejected = await sandbox.post(path, { reason: 'not expected' });
     expect(rejected).toMatchObject({ status: 200, body: { id: body.id, status: 'REJECTED' } });
     const again = await sandbox.post(`/transactions/${body.id}/reject`);
     expect(again).toMatchObject({ status: 409, body: { code: 'TRANSACTION_NOT_PENDING_PLATFORM_APPROVAL' } });
@@ -205,9 +184,8 @@ test('every incoming payment shows the rate details of a transaction', async () 
     serviceApiVariableFeeRate: 0,
     serviceApiVariableFeeAmount: 0,
   };
-  expect((await sandbox.transferIn()).body.rateDetails).toEqual(rateDetails);
   const { body } = await sandbox.receive();
-  expect(body.rateDetails).toEqual(rateDetails);
-  expect((await sandbox.post(`/transactions/${body.id}/reject`)).body.rateDetails).toEqual(rateDetails);
-  expect((await sandbox.transaction(body.id)).rateDetails).toEqual(rateDetails);
+  const rejected = await sandbox.post(`/transactions/${body.id}/reject`);
+  for (const shown of [(await sandbox.transferIn()).body, body, rejected.body, await sandbox.transaction(body.id)])
+    expect(shown.rateDetails).toEqual(rateDetails);
 });

@@ -11,16 +11,20 @@ const AMOUNTS: readonly (readonly [path: string, amount: string, fields: Fields]
 const withAmount = (name: string, literal: string, fields: Fields): string =>
   JSON.stringify({ ...fields, [name]: undefined }).replace(/}$/, `,"${name}":${literal}}`);
 
+type Case = [name: string, path: string, body: unknown];
+
+/** A request for each change of its usual fields. */
+const changed = (path: string, usual: Fields, changes: Record<string, Fields>): Case[] =>
+  Object.entries(changes).map(([name, fields]) => [name, path, { ...usual, ...fields }]);
+
+const without = (...names: string[]): Record<string, Fields> =>
+  Object.fromEntries(names.map((name) => [`without ${name}`, { [name]: undefined }]));
+
 describe('bodies that the interface does not allow are 400', () => {
   const badNumbers = '0 -1 1.5 1.05e1 0.0 9223372036854775808 1e19 1e-1 "5" null true [] {}'.split(' ');
   const account = (accountId: string): Fields => ({ source: { sourceType: 'ACCOUNT', accountId } });
   const quotes: Record<string, Fields> = {
-    ...Object.fromEntries(
-      ['source', 'destination', 'lockedCurrencySide', 'lockedCurrencyAmount'].map((name) => [
-        `without ${name}`,
-        { [name]: undefined },
-      ]),
-    ),
+    ...without('source', 'destination', 'lockedCurrencySide', 'lockedCurrencyAmount'),
     'an unknown side': { lockedCurrencySide: 'sending' },
     'an unknown purpose': { purposeOfPayment: 'FUN' },
     'an unknown sourceType': { source: { sourceType: 'CARD', accountId: 'InternalAccount:a' } },
@@ -38,36 +42,23 @@ describe('bodies that the interface does not allow are 400', () => {
     'an unknown field': { colour: 'red' },
   };
   const transfers: Record<string, Fields> = {
-    'without source': { source: undefined },
-    'without destination': { destination: undefined },
+    ...without('source', 'destination'),
     'from an internal account': { source: { accountId: 'InternalAccount:a' } },
     'to an external account': { destination: { accountId: 'ExternalAccount:b' } },
   };
   const received: Record<string, Fields> = {
-    ...Object.fromEntries(Object.keys(RECEIVE).map((name) => [`without ${name}`, { [name]: undefined }])),
+    ...without(...Object.keys(RECEIVE)),
     'an unknown currency': { receivingCurrencyCode: 'XXX' },
     'an address that is none': { senderUmaAddress: 'someone' },
   };
-  const cases: [string, string, unknown][] = [
+  const cases: Case[] = [
     ...AMOUNTS.flatMap(([path, name, fields]) =>
-      badNumbers.map((literal): [string, string, unknown] => [literal, path, withAmount(name, literal, fields)]),
+      badNumbers.map((literal): Case => [literal, path, withAmount(name, literal, fields)]),
     ),
     ['an amount above the limit', '/quotes', quoteRequest({ lockedCurrencyAmount: 9_000_000_000_000_001 })],
-    ...Object.entries(quotes).map(([name, fields]): [string, string, unknown] => [
-      name,
-      '/quotes',
-      quoteRequest(fields),
-    ]),
-    ...Object.entries(transfers).map(([name, fields]): [string, string, unknown] => [
-      name,
-      '/transfer-in',
-      { ...TRANSFER, ...fields },
-    ]),
-    ...Object.entries(received).map(([name, fields]): [string, string, unknown] => [
-      name,
-      '/sandbox/uma/receive',
-      { ...RECEIVE, ...fields },
-    ]),
+    ...changed('/quotes', quoteRequest(), quotes),
+    ...changed('/transfer-in', TRANSFER, transfers),
+    ...changed('/sandbox/uma/receive', RECEIVE, received),
     ['malformed JSON', '/transfer-in', '{"source":'],
     ['two JSON values', '/transfer-in', '{}{}'],
     ['an array', '/transfer-in', '[]'],
@@ -83,16 +74,9 @@ describe('bodies that the interface does not allow are 400', () => {
     const sandbox = await sandboxForTest();
     for (const [name, path, body] of cases) {
       const { status, body: error } = await sandbox.post(path, body);
-      expect({ name, status, error }).toMatchObject({
-        name,
-        status: 400,
-        error: {
-          status: 400,
-          code: 'INVALID_INPUT',
-          message: ANY_STRING,
-          details: { problems: expect.any(Array) as unknown },
-        },
-      });
+      const details = { problems: expect.any(Array) as unknown };
+      const invalid = { status: 400, code: 'INVALID_INPUT', message: ANY_STRING, details };
+      expect({ name, status, error }).toMatchObject({ name, status: 400, error: invalid });
     }
     expect((await sandbox.books()).transactions).toBe(0);
   });
@@ -127,17 +111,12 @@ test.each(['5.0', '0.5e1', '50e-1'])('the amount %s is the integer 5, as JSON Sc
 
 test('query parameters that the interface does not allow are 400', async () => {
   const sandbox = await sandboxForTest();
+  const limits = '0 101 -1 1.5 1e1 x +5 007 99999999999999999999'.split(' ');
+  const dates = '2026-01-01 yesterday 2026-02-30T00:00:00Z 2026-01-01T25:00:00Z 2026-01-01T00:00:00 1767225600000';
   const queries = [
-    ...['0', '101', '-1', '1.5', '1e1', 'x', '+5', '007', '', '99999999999999999999'].map((limit) => `limit=${limit}`),
+    ...['', ...limits].map((limit) => `limit=${limit}`),
     ...['status=completed', 'status=', 'type=BOTH', 'sortOrder=up'],
-    ...[
-      '2026-01-01',
-      'yesterday',
-      '2026-02-30T00:00:00Z',
-      '2026-01-01T25:00:00Z',
-      '2026-01-01T00:00:00',
-      '1767225600000',
-    ].flatMap((date) => [`startDate=${date}`, `endDate=${date}`]),
+    ...dates.split(' ').flatMap((date) => [`startDate=${date}`, `endDate=${date}`]),
     ...['colour=red', 'Limit=5', 'limit=5&limit=5', 'customerId=%zz', '%ff=1', 'limit', '=', 'customerId='],
   ];
   for (const query of queries) {

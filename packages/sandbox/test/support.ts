@@ -1,27 +1,14 @@
 /** A sandbox on a real socket with a clock that tests move, and a small client for it. */
 import { request } from 'undici';
 import { afterEach, expect } from 'vitest';
-import type { KeyTally, Tally } from '../src/effects.ts';
-import type { Operation } from '../src/operations.ts';
+import { SandboxControl } from '../../../test/support/sandbox-control.ts';
 import { ManualClock } from '../src/clock.ts';
 import { startSandbox, type RunningSandbox, type SandboxStartOptions } from '../src/start.ts';
 
-const AUTHORIZATION = `Basic ${Buffer.from('token:secret').toString('base64')}`;
+const CREDENTIALS = 'token:secret';
 
 /** Fields of a request that replace or add to the usual ones; undefined leaves one out. */
 export type Fields = Record<string, unknown>;
-
-interface WireCurrency {
-  code: string;
-  name: string;
-  symbol: string;
-  decimals: number;
-}
-
-interface WireMoney {
-  amount: number;
-  currency: WireCurrency;
-}
 
 /** Every field that a test reads, of whichever answer; which ones are there is what the tests find out. */
 export interface WireBody {
@@ -30,12 +17,11 @@ export interface WireBody {
   type: string;
   createdAt: string;
   expiresAt: string;
-  updatedAt: string;
   customerId: string;
   transactionId: string;
-  receivedAmount: WireMoney;
-  sendingCurrency: WireCurrency;
-  receivingCurrency: WireCurrency;
+  receivedAmount: { amount: number };
+  sendingCurrency: { decimals: number };
+  receivingCurrency: { decimals: number };
   totalSendingAmount: number;
   totalReceivingAmount: number;
   exchangeRate: number;
@@ -49,21 +35,6 @@ export interface WireBody {
   totalCount: number;
   details: { problems: { path: string; message: string }[] };
   accounts: [{ balance: string }];
-  faults: { hits: number }[];
-}
-
-interface EffectsBody {
-  operations: Record<Operation, Record<string, KeyTally | undefined>>;
-  unkeyed: Record<Operation, Tally>;
-  quotes: Record<string, { executeCalls: number; executions: number }>;
-  transactions: Record<string, { rejectCalls: number; rejections: number }>;
-  totals: Record<Operation, Tally>;
-}
-
-interface BooksBody {
-  balanced: boolean;
-  balances: { account: string; currency: string; balance: string }[];
-  transactions: number;
 }
 
 export interface Answer {
@@ -73,17 +44,19 @@ export interface Answer {
   body: WireBody;
 }
 
-export class TestSandbox {
+export class TestSandbox extends SandboxControl {
   readonly running: RunningSandbox;
   readonly clock: ManualClock;
 
   constructor(running: RunningSandbox, clock: ManualClock) {
+    super(running, CREDENTIALS);
     this.running = running;
     this.clock = clock;
   }
 
   async send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-    return this.#fetch(this.running.baseUrl + path, method, body, { authorization: AUTHORIZATION, ...headers });
+    const authorization = `Basic ${Buffer.from(CREDENTIALS).toString('base64')}`;
+    return this.#fetch(this.running.baseUrl + path, method, body, { authorization, ...headers });
   }
 
   async get(path: string): Promise<Answer> {
@@ -94,6 +67,7 @@ export class TestSandbox {
     return this.send('POST', path, body, idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey });
   }
 
+  /** The answer of a control endpoint, refusals too. */
   async control(method: string, path: string, body?: unknown): Promise<Answer> {
     return this.#fetch(`${this.running.url}/control/${path}`, method, body, {});
   }
@@ -125,14 +99,6 @@ export class TestSandbox {
       if (!page.body.hasMore) throw new Error(`the list does not have ${id}`);
       cursor = `&cursor=${page.body.nextCursor}`;
     }
-  }
-
-  async effects(): Promise<EffectsBody> {
-    return (await this.control('GET', 'effects')).body as unknown as EffectsBody;
-  }
-
-  async books(): Promise<BooksBody> {
-    return (await this.control('GET', 'books')).body as unknown as BooksBody;
   }
 
   async #fetch(url: string, method: string, body: unknown, headers: Record<string, string>): Promise<Answer> {
