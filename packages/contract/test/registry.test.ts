@@ -64,6 +64,13 @@ async function published(schema: Record<string, unknown>, value: object) {
   return decoded.kind === 'record' ? readCommandFields('transfer-in', decoded.value) : decoded;
 }
 
+async function isUnreadable(schema: unknown, bytes: Buffer, problem: RegExp, more?: object): Promise<void> {
+  const { topic, registry } = freshTopics();
+  const id = await register(subjectOf(topic), schema, more);
+  const decoded = await registry.decode(topic, framed(id, bytes));
+  expect(decoded).toMatchObject({ kind: 'unreadable', problem: expect.stringMatching(problem) as string });
+}
+
 describe('a field that we do not know', () => {
   test('makes a command INVALID by its path, wherever it is and whatever type it has, unless it is null', async () => {
     const misspelt = transferSchema({ name: 'amont', type: ['null', 'long'], default: null }, AMOUNT);
@@ -123,33 +130,18 @@ describe('schema ids', () => {
     const id = await register(subjectOf(topics.commands['reject-transaction']), schema);
     const bytes = framed(id, typeOf(schema).toBuffer({ ...SIDES, amount: 7n }));
     const foreign = await registry.decode(topic, bytes);
-    expect(foreign).toMatchObject({ kind: 'unknown-schema' });
-    expect(foreign.kind === 'unknown-schema' ? foreign.problem : '').toMatch(
-      new RegExp(`schema id ${id} does not belong to subject ${subjectOf(topic)}: register`),
-    );
+    const problem = `schema id ${id} does not belong to subject ${subjectOf(topic)}: register`;
+    expect(foreign).toMatchObject({ kind: 'unknown-schema', problem: expect.stringContaining(problem) as string });
     expect(await register(subjectOf(topic), schema)).toBe(id);
     expect(await registry.decode(topic, bytes)).toMatchObject({ kind: 'record', value: { amount: 7n } });
   });
 
-  test('wait while the registry does not know our subject, or does not answer as one', async () => {
+  // The other faults of a registry: test/access/registry-faults.test.ts.
+  test('wait while the registry does not know our subject', async () => {
     const { topic, registry, topics } = freshTopics();
     expect(await registry.decode(topic, framed(2 ** 31 - 1, Buffer.alloc(3)))).toMatchObject({ kind: 'unavailable' });
-    const schema = transferSchema(AMOUNT);
-    const id = await register(subjectOf(topics.results), schema);
+    const id = await register(subjectOf(topics.results), transferSchema(AMOUNT));
     expect(await registry.decode(topic, framed(id, Buffer.alloc(3)))).toMatchObject({ kind: 'unavailable' });
-    for (const answer of [
-      { httpStatus: 500, body: '' },
-      { httpStatus: 401, body: '{}' },
-      { httpStatus: 302, body: '' },
-      { httpStatus: 200, body: '<html>' },
-    ]) {
-      const service = await startHostileService(() => answer);
-      const other = registryOf(topics, service.baseUrl);
-      expect(await other.decode(topic, framed(id, Buffer.alloc(3)))).toMatchObject({ kind: 'unavailable' });
-      await service.close();
-    }
-    const none = registryOf(topics, 'http://127.0.0.1:1');
-    expect(await none.decode(topic, framed(id, Buffer.alloc(3)))).toMatchObject({ kind: 'unavailable' });
   });
 
   test('are asked for once each, together as well', async () => {
@@ -213,16 +205,9 @@ describe('a schema that a stranger registered under our subject', () => {
       { schemaType: 'JSON' },
     ],
   ];
-  test.each(refused.map(([name, schema, problem, more]) => ({ name, schema, problem, more })))(
-    'is refused with a sentence: $name',
-    async ({ schema, problem, more }) => {
-      const { topic, registry } = freshTopics();
-      const id = await register(subjectOf(topic), schema, more);
-      const decoded = await registry.decode(topic, framed(id, Buffer.alloc(10)));
-      expect(decoded).toMatchObject({ kind: 'unreadable' });
-      expect(decoded.kind === 'unreadable' ? decoded.problem : '').toMatch(problem);
-    },
-  );
+  test.each(refused)('is refused with a sentence: %s', async (_name, schema, problem, more) => {
+    await isUnreadable(schema, Buffer.alloc(10), problem, more);
+  });
 
   test('may refer to others', async () => {
     const { topics, topic, registry } = freshTopics();
@@ -277,16 +262,9 @@ describe('hostile bytes', () => {
     ['half of a surrogate pair', transferSchema(text('x')), [6, 0xed, 0xa0, 0x80], /x is not UTF-8/],
     ['a boolean of two', transferSchema({ name: 'x', type: 'boolean' }), [2], /neither 0 nor 1/],
   ];
-  test.each(cases.map(([name, schema, tail, problem]) => ({ name, schema, tail, problem })))(
-    'are unreadable, quickly: $name',
-    async ({ schema, tail, problem }) => {
-      const { topic, registry } = freshTopics();
-      const id = await register(subjectOf(topic), schema);
-      const decoded = await registry.decode(topic, framed(id, Buffer.concat([sides, Buffer.from(tail)])));
-      expect(decoded).toMatchObject({ kind: 'unreadable' });
-      expect(decoded.kind === 'unreadable' ? decoded.problem : '').toMatch(problem);
-    },
-  );
+  test.each(cases)('are unreadable, quickly: %s', async (_name, schema, tail, problem) => {
+    await isUnreadable(schema, Buffer.concat([sides, Buffer.from(tail)]), problem);
+  });
 
   test('never lose an entry of a map, and never count one twice', async () => {
     const { topics, registry } = freshTopics();
