@@ -1,26 +1,22 @@
 /** Somebody has added partitions to a topic: a key's earlier records stay where they are, and are still found by the key. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { laneOf } from 'payment-processor-contract/keys';
 import { topicNames } from 'payment-processor-contract/topics';
 import { runCli } from '../../cli/test/run-cli.ts';
 import { PaymentClient } from '../src/index.ts';
-import { environmentOf, freshPrefix, kafkaOf, LANES, prepare, resultOf, ResultWriter, settingsOf } from './fixtures.ts';
+import { environmentOf, kafkaOf, LANES, resultOf, settingsOf, useResults } from './fixtures.ts';
 
-const prefix = freshPrefix('added-partitions');
+const { prefix, write } = useResults('added-partitions');
 const ADDED = LANES + 2;
 /** The number of partitions now leads to another lane. */
 const key = ['order-1', 'order-2', 'order-3'].find((name) => laneOf(name, LANES) !== laneOf(name, ADDED)) ?? '';
 let client: PaymentClient;
 
 beforeAll(async () => {
-  await prepare(prefix);
-  const writer = await ResultWriter.open(prefix);
-  await writer.write(resultOf(key));
-  await writer.close();
-  const admin = kafkaOf(prefix).admin();
-  await admin.connect();
-  await admin.createPartitions({ topicPartitions: [{ topic: topicNames(prefix).results, count: ADDED }] });
-  await admin.disconnect();
+  await write(resultOf(key));
+  const added = { topic: topicNames(prefix).results, count: ADDED };
+  await withAdmin(kafkaOf(prefix), (admin) => admin.createPartitions({ topicPartitions: [added] }));
   client = await PaymentClient.connect(settingsOf(prefix));
 });
 afterAll(async () => client.close());

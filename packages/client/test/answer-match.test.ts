@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { isAddressedTo, isAnswerTo, type Asked } from '../src/answer-match.ts';
 import type { PaymentEvent } from '../src/events.ts';
 import { LiveEvents } from '../src/live-events.ts';
-import { PaymentClient } from '../src/payment-client.ts';
 import { checkCommand, fingerprintOf } from '../src/publisher.ts';
 import { ResultAwaiter } from '../src/result-awaiter.ts';
 import { readMessage } from '../../../src/consumers/command-intake.ts';
@@ -13,6 +12,7 @@ import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { loadType } from 'payment-processor-contract/schemas';
 import { commandExample } from '../../../dev/generate/asyncapi/examples.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
+import { clientOf, type Publish } from './client-of.ts';
 import { resultOf } from './result-of.ts';
 
 const MINE = { commandId: 'mine', type: 'transfer-in', fingerprint: 'my-fields' } as const satisfies Asked;
@@ -84,22 +84,14 @@ test('a copy that another publisher damaged does not make a request a conflict w
     const place = { topic: 'results', partition: 0, offset: 0n, timestampMs: 0, id: outcome };
     live.take({ ...place, key, headers, kind: 'result', value, isReplayed: false } as PaymentEvent);
   };
-  const client = new PaymentClient({
-    publisher: {
-      publishUntyped: async (_type, _key, _fields, options) => {
-        const commandId = options?.commandId ?? 'none';
-        const fingerprint = fingerprintOf('transfer-in', key, fields);
-        setImmediate(() => put('CONFLICT', { 'in-reply-to': commandId }));
-        setImmediate(() => put('ACCEPTED', { 'in-reply-to': commandId, 'command-fingerprint': fingerprint }));
-        return { key, commandId, topic: 'commands', partition: 0, offset: 0n };
-      },
-      close: async () => undefined,
-    },
-    results: new ResultAwaiter(live),
-    openChanges: async () => live,
-    read: async () => true,
-    noticing: {},
-  });
+  const publish: Publish = async (_type, _key, _fields, options) => {
+    const commandId = options?.commandId ?? 'none';
+    const fingerprint = fingerprintOf('transfer-in', key, fields);
+    setImmediate(() => put('CONFLICT', { 'in-reply-to': commandId }));
+    setImmediate(() => put('ACCEPTED', { 'in-reply-to': commandId, 'command-fingerprint': fingerprint }));
+    return { key, commandId, topic: 'commands', partition: 0, offset: 0n };
+  };
+  const client = clientOf(publish, { results: new ResultAwaiter(live) });
   const answer = await client.request('transfer-in', key, fields, { timeoutMs: 60_000 });
   expect(answer).toMatchObject({ kind: 'result', result: { value: { outcome: 'ACCEPTED' } } });
 });

@@ -1,7 +1,7 @@
 /** Topics of their own for a test file, and a stand-in of the processor that answers commands as a test says. */
 import { randomUUID } from 'node:crypto';
-import type { Kafka } from 'kafkajs';
-import { inject } from 'vitest';
+import type { Kafka, Message } from 'kafkajs';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { readSomeSettings } from 'payment-processor-contract/config';
 import { openTopicReader, type TopicReader, type TopicRecord } from '../src/kafka/topic-reader.ts';
 import { fingerprintOf } from '../src/publisher.ts';
@@ -72,6 +72,27 @@ export async function readAll(prefix: string, topic: string): Promise<TopicRecor
   return records;
 }
 
+/** @returns the offset of the first */
+export async function sendTo(kafka: Kafka, topic: string, messages: Message[]): Promise<bigint> {
+  const producer = kafka.producer();
+  await producer.connect();
+  const [first] = await producer.send({ topic, messages });
+  await producer.disconnect();
+  return BigInt(first?.baseOffset ?? -1);
+}
+
+/** Topics of a file's own, and results in them. */
+export function useResults(name: string): { prefix: string; write: ResultWriter['write'] } {
+  const prefix = freshPrefix(name);
+  let writer: ResultWriter;
+  beforeAll(async () => {
+    await prepare(prefix);
+    writer = await ResultWriter.open(prefix);
+  });
+  afterAll(() => writer.close());
+  return { prefix, write: (...words) => writer.write(...words) };
+}
+
 /** Somebody's transaction, which hides what follows it in the partition. @returns a function that ends it */
 export async function openTransaction(kafka: Kafka, topic: string, partition: number): Promise<() => Promise<void>> {
   const producer = kafka.producer({ transactionalId: `${topic}-${randomUUID()}` });
@@ -112,9 +133,8 @@ export class ResultWriter {
     headers: Record<string, string> = {},
     end: 'commit' | 'abort' = 'commit',
   ): Promise<void> {
-    await (
-      await this.begin(result, headers)
-    )(end);
+    const finish = await this.begin(result, headers);
+    await finish(end);
   }
 
   /** Writes in a transaction that stays open until it is ended. */

@@ -5,7 +5,7 @@ import { KafkaGate, KAFKA_API, type GateRequest } from '../../../test/support/ka
 import { PaymentClient } from '../src/payment-client.ts';
 import { subscribe, type ConnectionOptions } from '../src/subscription.ts';
 import { topicNames } from 'payment-processor-contract/topics';
-import { freshPrefix, kafkaOf, prepare, settingsOf } from './fixtures.ts';
+import { freshPrefix, kafkaOf, prepare, sendTo, settingsOf } from './fixtures.ts';
 
 const prefix = freshPrefix('away');
 const RETRY = { initialRetryTime: 5, maxRetryTime: 10, retries: 2, factor: 0.2, multiplier: 1.6 };
@@ -41,10 +41,7 @@ test.each<[string, () => Promise<unknown>]>([
 });
 
 test('a reading to the end fails if Kafka goes away meanwhile and stays away, and goes on if it comes back', async () => {
-  const producer = kafkaOf(prefix).producer();
-  await producer.connect();
-  await producer.send({ topic: topicNames(prefix).results, messages: [{ key: 'k', value: 'v' }] });
-  await producer.disconnect();
+  await sendTo(kafkaOf(prefix), topicNames(prefix).results, [{ key: 'k', value: 'v' }]);
   const read = async (): Promise<{ ended: Promise<unknown>; events: string[] }> => {
     const gone = gate.until('away', ({ apiKey }) => apiKey === KAFKA_API.fetch);
     const events: string[] = [];

@@ -1,13 +1,13 @@
 /** What a request says of a command that it may have written, whatever comes of its later tries; and what awaits nothing any more. */
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import { PaymentClient, PaymentClientError, type Answer } from '../src/index.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { PaymentClientError, type Answer } from '../src/index.ts';
 import type { PaymentEvent } from '../src/events.ts';
 import { LiveEvents } from '../src/live-events.ts';
-import { fingerprintOf, PaymentCommandPublisher } from '../src/publisher.ts';
+import { fingerprintOf } from '../src/publisher.ts';
 import { ResultAwaiter } from '../src/result-awaiter.ts';
-import type { PublisherSettings } from '../src/settings.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
+import { clientOf, type Publish } from './client-of.ts';
 
 const TIMEOUT_MS = 400;
 const LONG_MS = 60_000;
@@ -18,46 +18,42 @@ const FORBIDDEN = new PaymentClientError('KAFKA_REFUSED', 'not authorized');
 const QUEUE_FULL = new PaymentClientError('TOO_MANY', '10000 records are waiting already');
 const NO_REGISTRY = new PaymentClientError('REGISTRY_UNAVAILABLE', 'the registry does not answer');
 
-afterEach(() => vi.restoreAllMocks());
-
 /** A request whose tries end so, and to which no result comes. */
-async function requestOf(...tries: readonly Error[]): Promise<{ answer: Promise<Answer>; tries: () => number }> {
+function requestOf(...tries: readonly Error[]): { answer: Promise<Answer>; tries: () => number } {
   const triedAgain = Promise.withResolvers<undefined>();
   let count = 0;
-  const publishUntyped = async (): Promise<never> => {
+  const results = new ResultAwaiter(new LiveEvents());
+  // No result came within the timeout, during which there was a later try.
+  vi.spyOn(results, 'expect').mockImplementation(async (key) => {
+    await triedAgain.promise;
+    throw new PaymentClientError('NO_RESULT', `no result of ${key} came`);
+  });
+  const publish = async (): Promise<never> => {
     count += 1;
     if (count > 1) triedAgain.resolve(undefined);
     throw tries[count - 1] ?? tries.at(-1) ?? LOST;
   };
-  const publisher = { publishUntyped, close: async () => undefined };
-  vi.spyOn(PaymentCommandPublisher, 'connect').mockResolvedValue(publisher as unknown as PaymentCommandPublisher);
-  // No result came within the timeout, during which there was a later try.
-  const expectResult: ResultAwaiter['expect'] = async (key) => {
-    await triedAgain.promise;
-    throw new PaymentClientError('NO_RESULT', `no result of ${key} came`);
-  };
-  const results = { live: { refusal: () => null }, expect: expectResult, close: async () => undefined };
-  vi.spyOn(ResultAwaiter, 'open').mockResolvedValue(results as unknown as ResultAwaiter);
-  const client = await PaymentClient.connect({} as PublisherSettings);
+  const client = clientOf(publish, { results });
   const answer = client.request('transfer-in', 'invoice', transferInOf('invoice'), { timeoutMs: LONG_MS });
   return { answer, tries: () => count };
 }
 
-describe('a request whose first try may have written the command', () => {
-  test.each([
-    ['is refused for want of a right', FORBIDDEN],
-    ['finds the queue full', QUEUE_FULL],
-    ['finds no registry', NO_REGISTRY],
-  ])('does not say that nothing was sent when a later try %s', async (_what, later) => {
-    const { answer, tries } = await requestOf(LOST, later);
-    expect(await answer).toMatchObject({ kind: 'unanswered', problem: /the outcome is not known/ });
+describe.each([
+  ['is refused for want of a right', FORBIDDEN],
+  ['finds the queue full', QUEUE_FULL],
+  ['finds no registry', NO_REGISTRY],
+])('a request that %s', (_what, error) => {
+  test('does not say that nothing was sent, if an earlier try may have written the command', async () => {
+    const { answer, tries } = requestOf(LOST, error);
+    expect(await answer).toMatchObject({
+      kind: 'unanswered',
+      problem: expect.stringMatching(/the outcome is not known/) as string,
+    });
     expect(tries()).toBeGreaterThan(1);
   });
-});
 
-describe('a request whose first try certainly wrote nothing', () => {
-  test.each([FORBIDDEN, QUEUE_FULL, NO_REGISTRY])('throws: $message', async (error) => {
-    const { answer, tries } = await requestOf(error);
+  test('throws, if its first try certainly wrote nothing', async () => {
+    const { answer, tries } = requestOf(error);
     await expect(answer).rejects.toBe(error);
     expect(tries()).toBe(1);
   });
@@ -65,16 +61,9 @@ describe('a request whose first try certainly wrote nothing', () => {
 
 test('a request that retries publishes what was asked for, even if fields and options change meanwhile', async () => {
   const published: string[] = [];
-  const publishUntyped: PaymentCommandPublisher['publishUntyped'] = async (type, key, fields, options) => {
+  const client = clientOf(async (type, key, fields, options) => {
     published.push(`${fingerprintOf(type, key, fields)} ${options?.expiresAt?.toISOString()}`);
     throw LOST;
-  };
-  const client = new PaymentClient({
-    publisher: { publishUntyped, close: async () => undefined },
-    results: new ResultAwaiter(new LiveEvents()),
-    openChanges: async () => new LiveEvents(),
-    read: async () => true,
-    noticing: {},
   });
   const fields = transferInOf('invoice');
   const expiresAt = new Date('2026-01-31T12:00:00.000Z');
@@ -89,7 +78,7 @@ test('a request that retries publishes what was asked for, even if fields and op
 
 test('a request that is a conflict does not wait beyond its own time for the result that stands', async () => {
   const live = new LiveEvents();
-  const publishUntyped: PaymentCommandPublisher['publishUntyped'] = async (type, key, fields, options) => {
+  const publish: Publish = async (type, key, fields, options) => {
     const headers = {
       'in-reply-to': options?.commandId ?? '',
       'command-fingerprint': fingerprintOf(type, key, fields),
@@ -98,44 +87,30 @@ test('a request that is a conflict does not wait beyond its own time for the res
     live.take({ kind: 'result', key, headers, value } as unknown as PaymentEvent);
     return { key, commandId: '', topic: '', partition: 0, offset: 0n };
   };
-  const client = new PaymentClient({
-    publisher: { publishUntyped, close: async () => undefined },
-    results: new ResultAwaiter(live),
-    openChanges: async () => new LiveEvents(),
-    // As one whose subscription takes long to open.
-    read: () => new Promise(() => undefined),
-    noticing: {},
-  });
+  // As one whose subscription takes long to open.
+  const read = (): Promise<never> => new Promise(() => undefined);
+  const client = clientOf(publish, { results: new ResultAwaiter(live), read });
   const answer = await client.request('transfer-in', 'taken', transferInOf('taken'), { timeoutMs: TIMEOUT_MS });
   const standing = { kind: 'not-read', problem: expect.stringMatching(/could not be read to their end/) as string };
   expect(answer).toMatchObject({ kind: 'conflict', standing });
 }, 5_000);
 
 test('what can be awaited no more does not end the process of a caller that publishes before it looks', async () => {
-  const live = new LiveEvents();
-  await live.close();
-  const awaited = new ResultAwaiter(live).expect('key-1', { timeoutMs: 1 });
-  await turn();
-  await expect(awaited).rejects.toMatchObject({ code: 'CLOSED' });
-  const open = new ResultAwaiter(new LiveEvents());
-  const pending = open.expect('key-1', { timeoutMs: LONG_MS });
-  await open.close();
-  await turn();
-  await expect(pending).rejects.toMatchObject({ code: 'CLOSED' });
+  for (const closesFirst of [true, false]) {
+    const results = new ResultAwaiter(new LiveEvents());
+    if (closesFirst) await results.close();
+    const awaited = results.expect('key-1', { timeoutMs: LONG_MS });
+    await results.close();
+    await turn();
+    await expect(awaited).rejects.toMatchObject({ code: 'CLOSED' });
+  }
 });
 
 test('requests that threw count no more among those that await a result', async () => {
   let isThere = false;
-  const publishUntyped = async (): Promise<never> => {
+  const client = clientOf(async () => {
     if (!isThere) throw QUEUE_FULL;
     return {} as never;
-  };
-  const client = new PaymentClient({
-    publisher: { publishUntyped, close: async () => undefined },
-    results: new ResultAwaiter(new LiveEvents()),
-    openChanges: async () => new LiveEvents(),
-    read: async () => true,
-    noticing: {},
   });
   const request = (timeoutMs: number) =>
     client.request('transfer-in', 'invoice', transferInOf('invoice'), { timeoutMs });

@@ -1,9 +1,14 @@
 /** What requests promise, of a real processor and of the twin in memory that stands in for it in users' tests. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { PaymentClient, type Answer, type CommandType } from '../src/index.ts';
+import { laneOf } from 'payment-processor-contract/keys';
+import { PaymentClient, stringifyLossless, type Answer, type CommandType, type Settlement } from '../src/index.ts';
 import { TestPayments } from '../src/testing.ts';
+import { COPIES_MAX } from '../../../src/ledger/entry.ts';
 import { createQuoteOf, transferInOf } from '../../../test/support/commands.ts';
+import { LANES, type RawMessage } from '../../../test/support/stack-options.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
+import { runCli } from '../../cli/test/run-cli.ts';
+import { openTransaction } from './fixtures.ts';
 
 const WAIT = { timeoutMs: 30_000 };
 const stack = useStack({
@@ -23,8 +28,9 @@ interface Side {
   close: () => Promise<void>;
 }
 
+beforeAll(() => stack().startProcessor());
+
 async function real(): Promise<Side> {
-  await stack().startProcessor();
   const client = await PaymentClient.connect(stack().settings);
   const { service } = stack();
   return {
@@ -108,7 +114,8 @@ describe.each([
     await side.keepSilent('late');
     const fields = transferInOf('late');
     const answer = await client.request('transfer-in', 'late', fields, { timeoutMs: 400 });
-    expect(answer).toMatchObject({ kind: 'unanswered', key: 'late', problem: /the outcome is not known.*ask again/ });
+    const problem = expect.stringMatching(/the outcome is not known.*ask again/) as string;
+    expect(answer).toMatchObject({ kind: 'unanswered', key: 'late', problem });
     expect(resultOf(await client.request('transfer-in', 'late', fields, WAIT)).outcome).toBe('ACCEPTED');
     expect(await side.calls('transfer-in', 'late')).toBe(1);
   });
@@ -158,3 +165,85 @@ describe.each([
     expect(await side.calls('execute-quote', 'x-1')).toBe(0);
   });
 });
+
+function jsonMessage(key: string, headers: Record<string, string>): RawMessage {
+  const value = stringifyLossless(transferInOf(key));
+  return { key, value, headers: { 'content-type': 'application/json', ...headers } };
+}
+
+describe('beside other publishers, with a real processor,', () => {
+  let client: PaymentClient;
+  beforeAll(async () => void (client = await PaymentClient.connect(stack().settings)));
+  afterEach(async () => stack().service.clearFaults());
+  afterAll(async () => client.close());
+
+  test('a request is not answered by the result of other fields, whose publisher names no message and sends a copy just before', async () => {
+    const keys = Array.from({ length: 12 }, (_, index) => `unnamed-${index}`);
+    const unnamed = keys.map((key) => jsonMessage(key, {}));
+    await stack().publishRaw('transfer-in', ...unnamed);
+    await Promise.all(keys.map((key) => stack().journal.result(key)));
+    const copied = stack().publishRaw('transfer-in', ...unnamed);
+    const answers = await Promise.all(
+      keys.map((key) => client.request('transfer-in', key, transferInOf(key, 999_999n), WAIT)),
+    );
+    await copied;
+    expect(answers.map(({ kind }) => kind)).toEqual(keys.map(() => 'conflict'));
+  });
+
+  test('a request is answered by the result of an earlier message with its fields, where copies are too many to be answered each', async () => {
+    await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', key: 'many', delayMs: 1_200 });
+    const copies = Array.from({ length: 1 + COPIES_MAX }, (_, index) =>
+      jsonMessage('many', { ce_id: `many-${index}` }),
+    );
+    await stack().publishRaw('transfer-in', ...copies);
+    const answer = await client.request('transfer-in', 'many', transferInOf('many'), WAIT);
+    expect(answer).toMatchObject({ kind: 'result', result: { headers: { 'in-reply-to': 'many-0' } } });
+  });
+
+  test('a payment is followed from its command to COMPLETED, and taken up again by its key alone', async () => {
+    const key = 'followed';
+    const early = client.awaitSettled(key, WAIT);
+    expect(await client.awaitSettled(key, { timeoutMs: 1_000 })).toMatchObject({ kind: 'nothing-known' });
+    const answer = await client.request('transfer-in', key, transferInOf(key), WAIT);
+    if (answer.kind !== 'result') throw new Error(`answered ${answer.kind}`);
+    const transactionId = answer.result.value.transaction?.id;
+    const settled = { kind: 'settled', key, status: 'COMPLETED', transactionId };
+    expect(await client.awaitSettled(answer.result, WAIT)).toMatchObject(settled);
+    expect(await early).toMatchObject(settled);
+    expect(await takenUp(key, 30_000)).toMatchObject(settled);
+    expect(await shown(key)).toEqual({ kind: 'settled', status: 'COMPLETED', transactionId, earlierOutcome: null });
+  });
+
+  test('a payment that was refused, or of which nothing is known, is distinguished from a settled one', async () => {
+    const key = 'turned-down';
+    await stack().service.addFaults({ kind: 'status', operation: 'transfer-in', key, httpStatus: 400 });
+    await client.request('transfer-in', key, transferInOf(key), WAIT);
+    expect(await takenUp(key, 30_000)).toMatchObject({ kind: 'not-accepted', result: { outcome: 'REFUSED' } });
+    expect(await shown(key)).toMatchObject({ kind: 'not-accepted' });
+    // A later revision may lie behind an open transaction.
+    const end = await openTransaction(stack().kafka, stack().topics.results, laneOf(key, LANES));
+    expect(await takenUp(key, 5_000)).toMatchObject({ kind: 'nothing-known', endedBy: 'timeout' });
+    expect(await client.readResult(key, { timeoutMs: 2_000 })).toMatchObject({ kind: 'not-read' });
+    await end();
+    expect(await takenUp(key, 30_000)).toMatchObject({ kind: 'not-accepted' });
+    await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'lost' });
+    await client.request('transfer-in', 'lost', transferInOf('lost'), WAIT);
+    expect(await takenUp('lost', 5_000)).toMatchObject({ kind: 'unknown', endedBy: 'timeout' });
+    expect(await shown('lost')).toMatchObject({ kind: 'unknown' });
+  });
+});
+
+/** By a client of its own, which knows the key and nothing else. */
+async function takenUp(key: string, timeoutMs: number): Promise<Settlement> {
+  const other = await PaymentClient.connect(stack().settings);
+  try {
+    return await other.awaitSettled(key, { timeoutMs });
+  } finally {
+    await other.close();
+  }
+}
+
+async function shown(key: string): Promise<unknown> {
+  const { documents } = await runCli({ ...stack().environment }, '--output', 'json', 'show', key);
+  return documents[0]?.['payment'];
+}

@@ -1,16 +1,9 @@
 /** Subscribers of one group that want different streams, as two parts of one service may. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { subscribe, type Subscription, type SubscriptionOptions } from '../src/subscription.ts';
-import { freshPrefix, prepare, resultOf, ResultWriter, settingsOf } from './fixtures.ts';
+import { resultOf, settingsOf, useResults } from './fixtures.ts';
 
-const prefix = freshPrefix('groups');
-let writer: ResultWriter;
-
-beforeAll(async () => {
-  await prepare(prefix);
-  writer = await ResultWriter.open(prefix);
-});
-afterAll(async () => writer.close());
+const { prefix, write } = useResults('groups');
 
 function open(streams: SubscriptionOptions['streams'], onEvent: SubscriptionOptions['onEvent']): Promise<Subscription> {
   return subscribe(settingsOf(prefix), { streams, start: { from: 'group', groupId: `${prefix}-billing` }, onEvent });
@@ -19,19 +12,17 @@ function open(streams: SubscriptionOptions['streams'], onEvent: SubscriptionOpti
 test('every result is handled by one that wants results, whichever member leads the group', async () => {
   const seen = new Set<string>();
   const onResult: SubscriptionOptions['onEvent'] = ({ key }) => void seen.add(key);
-  const write = async (name: string): Promise<string[]> => {
+  const areSeen = async (name: string): Promise<void> => {
     const keys = Array.from({ length: 12 }, (_, index) => `${name}-${index}`);
-    for (const key of keys) await writer.write(resultOf(key));
-    return keys;
+    for (const key of keys) await write(resultOf(key));
+    await expect.poll(() => keys.filter((key) => !seen.has(key))).toEqual([]);
   };
   const first = await open(['results'], onResult);
   const changes = await open(['transaction-status', 'quote-status'], () => undefined);
-  const beside = await write('beside');
-  await expect.poll(() => beside.filter((key) => !seen.has(key))).toEqual([]);
+  await areSeen('beside');
   // The member that stays leads the group from now on.
   await first.close();
   const second = await open(['results'], onResult);
-  const led = await write('led');
-  await expect.poll(() => led.filter((key) => !seen.has(key))).toEqual([]);
+  await areSeen('led');
   await Promise.all([changes.close(), second.close()]);
 });

@@ -1,22 +1,15 @@
 /** A subscription keeps its place in the group however long a handler takes, and gives it up when a handler fails for good. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { PaymentEvent } from '../src/events.ts';
-import { subscribe, type Subscription, type SubscriptionOptions } from '../src/subscription.ts';
+import { subscribe, type SubscriptionOptions } from '../src/subscription.ts';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { laneOf } from 'payment-processor-contract/keys';
-import { freshPrefix, kafkaOf, LANES, prepare, resultOf, ResultWriter, settingsOf } from './fixtures.ts';
+import { kafkaOf, LANES, resultOf, settingsOf, useResults } from './fixtures.ts';
 
 const SESSION_TIMEOUT_MS = 6_000;
-const prefix = freshPrefix('holding');
-let writer: ResultWriter;
-
-beforeAll(async () => {
-  await prepare(prefix);
-  writer = await ResultWriter.open(prefix);
-});
-afterAll(async () => writer.close());
+const { prefix, write } = useResults('holding');
 
 /** Groups of their own: what one test leaves unread is none of another's. */
 const freshGroup = (): string => `${prefix}-${randomUUID().slice(0, 8)}`;
@@ -30,6 +23,21 @@ function open(groupId: string, options: Partial<SubscriptionOptions> & Pick<Subs
   });
 }
 
+/** Handles events until `onEvent` says that it is done, and closes. */
+async function handleIn(
+  groupId: string,
+  onEvent: (event: PaymentEvent, done: () => void) => Promise<void> | void,
+  options: Partial<SubscriptionOptions> = {},
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const subscription = await open(groupId, {
+    ...options,
+    onEvent: (event) => onEvent(event, () => resolve(undefined)),
+  });
+  await Promise.race([promise, subscription.ended]);
+  await subscription.close();
+}
+
 async function membersOf(groupId: string): Promise<number> {
   return withAdmin(kafkaOf(prefix), async (admin) => {
     const { groups } = await admin.describeGroups([groupId]);
@@ -40,19 +48,14 @@ async function membersOf(groupId: string): Promise<number> {
 /** What is left for the group's next member: its keys, up to a marker that is written to the end of every lane. */
 async function readToEnd(groupId: string): Promise<string[]> {
   const markers = Array.from({ length: LANES }, (_, lane) => keyOfLane(lane, `marker-${randomUUID()}`));
-  for (const marker of markers) await writer.write(resultOf(marker));
+  for (const marker of markers) await write(resultOf(marker));
   const keys: string[] = [];
   const missing = new Set(markers);
-  const seen = Promise.withResolvers<undefined>();
-  const subscription = await open(groupId, {
-    onEvent: ({ key }) => {
-      if (!key.startsWith('marker-')) keys.push(key);
-      missing.delete(key);
-      if (missing.size === 0) seen.resolve(undefined);
-    },
+  await handleIn(groupId, ({ key }, done) => {
+    if (!key.startsWith('marker-')) keys.push(key);
+    missing.delete(key);
+    if (missing.size === 0) done();
   });
-  await Promise.race([seen.promise, subscription.ended]);
-  await subscription.close();
   return keys;
 }
 
@@ -71,7 +74,7 @@ describe('a handler that takes longer than the session', () => {
   test('is called once for each event, also while a second member joins', async () => {
     const keys = ['slow-0', 'slow-1'];
     const groupId = freshGroup();
-    for (const key of keys) await writer.write(resultOf(key));
+    for (const key of keys) await write(resultOf(key));
     const calls: string[] = [];
     const done = Promise.withResolvers<undefined>();
     const handled = new Set<string>();
@@ -99,30 +102,25 @@ describe('a handler that takes longer than the session', () => {
 describe('a handler that fails', () => {
   test('is tried again, with pauses, until it does not', async () => {
     const groupId = await groupAtEnd();
-    await writer.write(resultOf('flaky'));
+    await write(resultOf('flaky'));
     const attempts: number[] = [];
-    const done = Promise.withResolvers<undefined>();
+    const onNotice: SubscriptionOptions['onNotice'] = (notice) => {
+      if (notice.kind === 'handler-failed') attempts.push(notice.attempt);
+    };
     let calls = 0;
-    const subscription = await open(groupId, {
-      handlerRetry: { attempts: 4, firstDelayMs: 20 },
-      onNotice: (notice) => {
-        if (notice.kind === 'handler-failed') attempts.push(notice.attempt);
-      },
-      onEvent: ({ key }) => {
-        if (key !== 'flaky') return;
-        calls += 1;
-        if (calls < 3) throw new Error('not yet');
-        done.resolve(undefined);
-      },
-    });
-    await Promise.race([done.promise, subscription.ended]);
-    await subscription.close();
+    const flaky = ({ key }: PaymentEvent, done: () => void): void => {
+      if (key !== 'flaky') return;
+      calls += 1;
+      if (calls < 3) throw new Error('not yet');
+      done();
+    };
+    await handleIn(groupId, flaky, { handlerRetry: { attempts: 4, firstDelayMs: 20 }, onNotice });
     expect(attempts).toEqual([1, 2]);
   });
 
   test('for good ends the subscription and leaves the group, and the next subscriber gets the same event', async () => {
     const groupId = await groupAtEnd();
-    await writer.write(resultOf('poison'));
+    await write(resultOf('poison'));
     let calls = 0;
     const givenUp: string[] = [];
     const subscription = await open(groupId, {
@@ -151,25 +149,19 @@ describe('a handler that fails', () => {
   test('for good is passed over where onGiveUp says so', async () => {
     const groupId = await groupAtEnd();
     const [skipped, behind] = [keyOfLane(0, 'skipped'), keyOfLane(0, 'behind')];
-    await writer.write(resultOf(skipped));
-    await writer.write(resultOf(behind));
-    const done = Promise.withResolvers<undefined>();
-    const subscription = await open(groupId, {
-      handlerRetry: { attempts: 1 },
-      onGiveUp: () => 'skip',
-      onEvent: ({ key }) => {
-        if (key === skipped) throw new Error('never');
-        if (key === behind) done.resolve(undefined);
-      },
-    });
-    await Promise.race([done.promise, subscription.ended]);
-    await subscription.close();
+    await write(resultOf(skipped));
+    await write(resultOf(behind));
+    const failing = ({ key }: PaymentEvent, done: () => void): void => {
+      if (key === skipped) throw new Error('never');
+      if (key === behind) done();
+    };
+    await handleIn(groupId, failing, { handlerRetry: { attempts: 1 }, onGiveUp: () => 'skip' });
     expect(await readToEnd(groupId)).toEqual([]);
   });
 
   test('by never being done is given up after its time', async () => {
     const groupId = await groupAtEnd();
-    await writer.write(resultOf('stuck'));
+    await write(resultOf('stuck'));
     const subscription = await open(groupId, {
       handlingTimeoutMs: 500,
       closeTimeoutMs: 0,
@@ -181,7 +173,7 @@ describe('a handler that fails', () => {
 
   test('is not tried again once the subscription closes', async () => {
     const groupId = await groupAtEnd();
-    await writer.write(resultOf('closing'));
+    await write(resultOf('closing'));
     const failed = Promise.withResolvers<undefined>();
     let calls = 0;
     const subscription = await open(groupId, {
@@ -202,13 +194,9 @@ describe('a handler that fails', () => {
 });
 
 describe('close', () => {
-  async function openAndBegin(
-    key: string,
-    handlerMs: number,
-    closeTimeoutMs: number,
-  ): Promise<{ groupId: string; subscription: Subscription; isDone: () => boolean }> {
+  async function openAndBegin(key: string, handlerMs: number, closeTimeoutMs: number) {
     const groupId = await groupAtEnd();
-    await writer.write(resultOf(key));
+    await write(resultOf(key));
     const begun = Promise.withResolvers<undefined>();
     let done = false;
     const subscription = await open(groupId, {
@@ -251,13 +239,13 @@ describe('a subscription that is paused', () => {
         if (key === before) subscription.pause();
       },
     });
-    for (const key of [before, during]) await writer.write(resultOf(key));
+    for (const key of [before, during]) await write(resultOf(key));
     while (handled.length === 0) await delay(50);
     await delay(SESSION_TIMEOUT_MS + 2_000);
     expect(handled).toEqual([before]);
     expect(await membersOf(groupId)).toBe(1);
     subscription.resume();
-    await writer.write(resultOf(after));
+    await write(resultOf(after));
     while (handled.length < 3) await delay(50);
     await subscription.close();
     expect(handled).toEqual([before, during, after]);
@@ -268,30 +256,20 @@ describe('with concurrency', () => {
   test('events of several keys of a partition are handled at once, those of one key in order', async () => {
     const groupId = await groupAtEnd();
     const [one, two] = [keyOfLane(2, 'at-once-one'), keyOfLane(2, 'at-once-two')];
-    for (const [key, revision] of [
-      [one, 1],
-      [two, 1],
-      [one, 2],
-    ] as const) {
-      await writer.write(resultOf(key, { revision }));
-    }
+    for (const key of [one, two]) await write(resultOf(key));
+    await write(resultOf(one, { revision: 2 }));
     const log: string[] = [];
     const bothBegan = Promise.withResolvers<undefined>();
-    const done = Promise.withResolvers<undefined>();
-    const subscription = await open(groupId, {
-      concurrency: 4,
-      onEvent: async (event) => {
-        if (event.kind !== 'result' || !event.key.startsWith('at-once-')) return;
-        const name = `${event.key === one ? 'one' : 'two'} ${event.value.revision}`;
-        log.push(`${name} begins`);
-        if (log.length === 2) bothBegan.resolve(undefined);
-        await bothBegan.promise;
-        log.push(`${name} ends`);
-        if (name === 'one 2') done.resolve(undefined);
-      },
-    });
-    await Promise.race([done.promise, subscription.ended]);
-    await subscription.close();
+    const handle = async (event: PaymentEvent, done: () => void): Promise<void> => {
+      if (event.kind !== 'result' || !event.key.startsWith('at-once-')) return;
+      const name = `${event.key === one ? 'one' : 'two'} ${event.value.revision}`;
+      log.push(`${name} begins`);
+      if (log.length === 2) bothBegan.resolve(undefined);
+      await bothBegan.promise;
+      log.push(`${name} ends`);
+      if (name === 'one 2') done();
+    };
+    await handleIn(groupId, handle, { concurrency: 4 });
     expect(log.slice(0, 2)).toEqual(['one 1 begins', 'two 1 begins']);
     expect(log.indexOf('one 2 begins')).toBeGreaterThan(log.indexOf('one 1 ends'));
     expect(await readToEnd(groupId)).toEqual([]);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { PaymentClientError } from '../src/client-error.ts';
 import type { PaymentEvent } from '../src/events.ts';
 import { PaymentCommandPublisher } from '../src/publisher.ts';
@@ -6,33 +6,35 @@ import { ResultAwaiter } from '../src/result-awaiter.ts';
 import { SqliteSeenEvents } from '../src/sqlite-seen-events.ts';
 import { subscribe, type SubscriptionOptions } from '../src/subscription.ts';
 import { startHostileService } from '../../../test/support/hostile-service.ts';
-import { freshPrefix, prepare, resultOf, ResultWriter, settingsOf, startAnswering } from './fixtures.ts';
+import { freshPrefix, resultOf, ResultWriter, settingsOf, startAnswering, useResults } from './fixtures.ts';
 
 const transferIn = { source: { accountId: 'ExternalAccount:1' }, destination: { accountId: 'InternalAccount:1' } };
 
-const prefix = freshPrefix('subscription');
-let writer: ResultWriter;
-
-beforeAll(async () => {
-  await prepare(prefix);
-  writer = await ResultWriter.open(prefix);
-});
-afterAll(async () => writer.close());
+const { prefix, write } = useResults('subscription');
 
 /** Reads until the number of events is there, or with null until the end of what is there. */
-async function collect(count: number | null, options: Partial<SubscriptionOptions> = {}): Promise<PaymentEvent[]> {
+async function collect(
+  count: number | null,
+  options: Partial<SubscriptionOptions> = {},
+  onOpen: () => Promise<void> = async () => undefined,
+  registry = settingsOf(prefix).SCHEMA_REGISTRY_URL,
+): Promise<PaymentEvent[]> {
   const events: PaymentEvent[] = [];
   const enough = Promise.withResolvers<undefined>();
-  const subscription = await subscribe(settingsOf(prefix), {
-    streams: ['results'],
-    start: { from: 'beginning' },
-    untilEnd: count === null,
-    ...options,
-    onEvent: (event) => {
-      events.push(event);
-      if (events.length === count) enough.resolve(undefined);
+  const subscription = await subscribe(
+    { ...settingsOf(prefix), SCHEMA_REGISTRY_URL: registry },
+    {
+      streams: ['results'],
+      start: { from: 'beginning' },
+      untilEnd: count === null,
+      ...options,
+      onEvent: (event) => {
+        events.push(event);
+        if (events.length === count) enough.resolve(undefined);
+      },
     },
-  });
+  );
+  await onOpen();
   await Promise.race([subscription.ended, enough.promise]);
   await subscription.close();
   return events;
@@ -42,10 +44,10 @@ const keysOf = (events: PaymentEvent[]): string[] => events.map(({ key }) => key
 
 describe('a subscription', () => {
   beforeAll(async () => {
-    await writer.write(resultOf('first'), { ce_id: 'one' });
-    await writer.write(resultOf('first'), { ce_id: 'one', replayed: 'true' });
-    await writer.write(resultOf('second'), { ce_id: 'two' });
-    await writer.write(resultOf('aborted'), {}, 'abort');
+    await write(resultOf('first'), { ce_id: 'one' });
+    await write(resultOf('first'), { ce_id: 'one', replayed: 'true' });
+    await write(resultOf('second'), { ce_id: 'two' });
+    await write(resultOf('aborted'), {}, 'abort');
   });
 
   test('ends after what was there, though the last record of each partition is a marker', async () => {
@@ -69,36 +71,17 @@ describe('a subscription', () => {
   test('goes on where its group left off', async () => {
     const group = { start: { from: 'group' as const, groupId: `${prefix}-group` } };
     expect(keysOf(await collect(3, group))).toEqual(['first', 'first', 'second']);
-    await writer.write(resultOf('third'));
+    await write(resultOf('third'));
     expect(keysOf(await collect(1, group))).toEqual(['third']);
   });
 
   test('from now on, sees what is published right after it was opened and nothing before', async () => {
-    const events: PaymentEvent[] = [];
-    const seen = Promise.withResolvers<undefined>();
-    const subscription = await subscribe(settingsOf(prefix), {
-      streams: ['results'],
-      start: { from: 'now' },
-      onEvent: (event) => {
-        events.push(event);
-        seen.resolve(undefined);
-      },
-    });
-    await writer.write(resultOf('later'));
-    await seen.promise;
-    await subscription.close();
+    const events = await collect(1, { start: { from: 'now' } }, () => write(resultOf('later')));
     expect(keysOf(events)).toEqual(['later']);
   });
 
   test.each<[string, Partial<SubscriptionOptions>]>([
-    [
-      'a client in its handler',
-      {
-        onEvent: () => {
-          throw new PaymentClientError('NOT_CONFIRMED', 'away');
-        },
-      },
-    ],
+    ['a client in its handler', { onEvent: () => Promise.reject(new PaymentClientError('NOT_CONFIRMED', 'away')) }],
     ['its memory', { deduplicate: { has: () => Promise.reject(new Error('away')), remember: () => undefined } }],
   ])('ends with HANDLER_FAILED where %s fails: it is no error of the subscription', async (_what, failing) => {
     const subscription = await subscribe(settingsOf(prefix), {
@@ -108,9 +91,8 @@ describe('a subscription', () => {
       handlerRetry: { attempts: 1 },
       ...failing,
     });
-    const told: unknown = await subscription.ended.catch((error: unknown) => error);
-    expect(told).toMatchObject({ code: 'HANDLER_FAILED', retryable: false, mayBeWritten: false });
-    expect(told).toMatchObject({ cause: { message: 'away' } });
+    const failed = { code: 'HANDLER_FAILED', retryable: false, mayBeWritten: false, cause: { message: 'away' } };
+    await expect(subscription.ended).rejects.toMatchObject(failed);
     await subscription.close();
   });
 
@@ -126,23 +108,12 @@ describe('a subscription', () => {
       return { httpStatus: answer.status, body: await answer.text() };
     });
     const outages: string[] = [];
-    const events: PaymentEvent[] = [];
-    const subscription = await subscribe(
-      { ...settingsOf(prefix), SCHEMA_REGISTRY_URL: registry.baseUrl },
-      {
-        streams: ['results'],
-        start: { from: 'beginning' },
-        untilEnd: true,
-        onEvent: (event) => void events.push(event),
-        onNotice: (notice) => {
-          if (notice.kind !== 'registry-outage') return;
-          outages.push(notice.problem);
-          outage = false;
-        },
-      },
-    );
-    await subscription.ended;
-    await subscription.close();
+    const onNotice: SubscriptionOptions['onNotice'] = (notice) => {
+      if (notice.kind !== 'registry-outage') return;
+      outages.push(notice.problem);
+      outage = false;
+    };
+    const events = await collect(null, { onNotice }, undefined, registry.baseUrl);
     await registry.close();
     expect(outages).not.toEqual([]);
     expect(keysOf(events)).toEqual(expect.arrayContaining(['first', 'second']));
@@ -151,9 +122,9 @@ describe('a subscription', () => {
 
   test('does not take the result of a key that was forgotten and used again for a copy', async () => {
     const [first, eightDaysLater] = ['2026-01-01T00:00:00.000Z', '2026-01-09T00:00:00.000Z'];
-    await writer.write(resultOf('rent'), { ce_id: 'rent', ce_time: first });
-    await writer.write(resultOf('rent'), { ce_id: 'rent', ce_time: first, replayed: 'true' });
-    await writer.write(resultOf('rent', { outcome: 'REFUSED' }), { ce_id: 'rent', ce_time: eightDaysLater });
+    await write(resultOf('rent'), { ce_id: 'rent', ce_time: first });
+    await write(resultOf('rent'), { ce_id: 'rent', ce_time: first, replayed: 'true' });
+    await write(resultOf('rent', { outcome: 'REFUSED' }), { ce_id: 'rent', ce_time: eightDaysLater });
     const seen = await SqliteSeenEvents.open(':memory:');
     const paid: string[] = [];
     for (const event of await collect(null, { key: 'rent' }))
