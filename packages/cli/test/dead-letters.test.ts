@@ -5,7 +5,7 @@ import { stringifyLossless } from 'payment-processor-client';
 import { readConfig } from 'payment-processor-contract/config';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { laneOf } from 'payment-processor-contract/keys';
-import { openTransaction } from '../../client/test/fixtures.ts';
+import { openTransaction, sendTo } from '../../client/test/fixtures.ts';
 import type { ProcessorState } from '../../../src/ops/processor-state.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
 import type { RunningProcessor } from '../../../test/support/processor.ts';
@@ -358,21 +358,16 @@ describe('dead-letters redrive of one', () => {
       },
     });
     const sha256 = createHash('sha256').update(COMMAND).digest('hex');
-    const producer = stack().kafka.producer();
-    await producer.connect();
-    const [written] = await producer.send({
-      topic: stack().topics.deadLetters,
-      messages: [reference(source.offset, sha256), reference('999999', sha256), reference(source.offset, 'other')],
-    });
-    await producer.disconnect();
+    const base = await sendTo(stack().kafka, stack().topics.deadLetters, [
+      ...[reference(source.offset, sha256), reference('999999', sha256), reference(source.offset, 'other')],
+    ]);
     expect(place).toMatch(/^0\//);
-    const base = Number(written?.baseOffset);
-    const gone = await letters('redrive', `0/${base + 1}`, '--key', 'by-reference-1', '--yes');
+    const gone = await letters('redrive', `0/${base + 1n}`, '--key', 'by-reference-1', '--yes');
     expect(gone).toMatchObject({ code: 7, stdout: '' });
     expect(gone.stderr).toMatch(
       /The whole message, at .*transfer-in.*partition 0, offset 999999, cannot be used: it was deleted/,
     );
-    const other = await letters('redrive', `0/${base + 2}`, '--key', 'by-reference-2', '--yes');
+    const other = await letters('redrive', `0/${base + 2n}`, '--key', 'by-reference-2', '--yes');
     expect(other).toMatchObject({ code: 7, stdout: '' });
     expect(other.stderr).toMatch(/another length or SHA-256/);
     const whole = await letters('redrive', `0/${base}`, '--key', 'by-reference-3', '--yes');

@@ -11,13 +11,16 @@ const DAY_MS = 86_400_000;
 const SENT_MS = Date.parse('2026-01-31T12:00:00Z');
 const CREATED = '2026-01-31T12:00:01.000Z';
 const account = (accountId: string) => ({ accountId, currency: null, otherFieldsJson: null });
+const from = (id: string) => ({ source: { ...account(id), sourceType: 'ACCOUNT' } });
+const to = (id: string) => ({ destination: { ...account(id), destinationType: 'ACCOUNT' } });
+const FAILED = { kind: 'failed', retryAfterMs: null, serviceSays: null } as const;
 /** As the transfer-in of `entryAt` asks for it. */
 const WHOLE: Partial<Transaction> = {
   id: 'Transaction:5',
   customerId: 'Customer:1',
   createdAt: CREATED,
-  source: { ...account('ExternalAccount:1'), sourceType: 'ACCOUNT' },
-  destination: { ...account('InternalAccount:1'), destinationType: 'ACCOUNT' },
+  ...from('ExternalAccount:1'),
+  ...to('InternalAccount:1'),
   receivedAmount: { amount: 5n, currency: null, otherFieldsJson: null },
 };
 
@@ -58,7 +61,7 @@ async function saidOf(entry: Entry, service: Service, id = 'Transaction:5') {
 describe('the transaction of a transfer-in', () => {
   test('alone, as the command says: what was compared is said, and that no other fits', async () => {
     const others = [
-      aTransaction({ ...WHOLE, id: 'Transaction:6', destination: { ...account('I:2'), destinationType: 'ACCOUNT' } }),
+      aTransaction({ ...WHOLE, id: 'Transaction:6', ...to('I:2') }),
       aTransaction({ ...WHOLE, id: 'Transaction:7', createdAt: '2026-01-31T11:00:00.000Z' }),
     ];
     const { doubt, notes } = await saidOf(lost('transfer-in'), serviceOf([aTransaction(WHOLE), ...others]));
@@ -118,11 +121,8 @@ describe('the transaction of a transfer-in', () => {
   });
 
   test('that shows a part only: what could not be compared is said, and for whose want', async () => {
-    const part = aTransaction({
-      ...WHOLE,
-      source: null,
-      receivedAmount: { amount: 0n, currency: null, otherFieldsJson: null },
-    });
+    const receivedAmount = { amount: 0n, currency: null, otherFieldsJson: null };
+    const part = aTransaction({ ...WHOLE, source: null, receivedAmount });
     const fieldsJson = entryAt('transfer-in').fieldsJson?.replace('"amount":5,', '') ?? null;
     const { doubt, notes } = await saidOf(lost('transfer-in', { fieldsJson }), serviceOf([part]));
     expect(doubt).toBeNull();
@@ -131,11 +131,7 @@ describe('the transaction of a transfer-in', () => {
   });
 
   test('that is another payment is said to be one; others are not looked for', async () => {
-    const other = aTransaction({
-      ...WHOLE,
-      source: { ...account('E:2'), sourceType: 'ACCOUNT' },
-      createdAt: '2026-01-31T11:00:00.000Z',
-    });
+    const other = aTransaction({ ...WHOLE, ...from('E:2'), createdAt: '2026-01-31T11:00:00.000Z' });
     const service = serviceOf([other]);
     const { doubt } = await saidOf(lost('transfer-in'), service);
     expect(doubt).toMatch(
@@ -164,15 +160,9 @@ describe('the transaction of a transfer-in', () => {
         return filter.customerId === undefined ? listed : page(listed, service.asked.length);
       },
     });
-    const failed = {
-      cause: 'unreachable',
-      reason: 'HTTP 503',
-      httpStatus: 503,
-      retryAfterMs: null,
-      serviceSays: null,
-    } as const;
+    const failed = { ...FAILED, cause: 'unreachable', reason: 'HTTP 503', httpStatus: 503 } as const;
     const cases: [ReturnType<typeof broken>, RegExp][] = [
-      [broken(() => ({ kind: 'failed', ...failed })), /match the command \(HTTP 503\)/],
+      [broken(() => failed), /match the command \(HTTP 503\)/],
       [broken((page) => ({ ...page, hasMore: true, nextCursor: null }) as ListReading), /no cursor/],
       [broken((page, asked) => ({ ...page, hasMore: true, nextCursor: `${asked}` }) as ListReading), /more than 10000/],
     ];
@@ -234,8 +224,7 @@ describe('the transaction of another command', () => {
     const entry = lost('create-quote', { fieldsJson: JSON.stringify(fields) });
     const paid = (umaAddress: string): Transaction =>
       aTransaction({
-        ...WHOLE,
-        source: { ...account('InternalAccount:1'), sourceType: 'ACCOUNT' },
+        ...{ ...WHOLE, ...from('InternalAccount:1') },
         destination: {
           ...destination,
           accountId: null,
@@ -280,14 +269,7 @@ describe('of a command that is decided NOT_EXECUTED', () => {
     expect(none.doubt).toMatch(
       /does not list a transaction Transaction:1 between a week before the command's first call/,
     );
-    const failed: ListReading = {
-      kind: 'failed',
-      cause: 'unauthorized',
-      reason: 'HTTP 403',
-      httpStatus: 403,
-      retryAfterMs: null,
-      serviceSays: null,
-    };
+    const failed: ListReading = { ...FAILED, cause: 'unauthorized', reason: 'HTTP 403', httpStatus: 403 };
     const { doubt } = await lookForEffect({ listTransactions: async () => failed }, 'Transaction:1', ofQuote);
     expect(doubt).toMatch(/could not be checked in the payment service \(HTTP 403\)/);
   });

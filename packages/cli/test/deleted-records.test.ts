@@ -12,6 +12,7 @@ import {
   prepare,
   resultOf,
   ResultWriter,
+  sendTo,
   settingsOf,
 } from '../../client/test/fixtures.ts';
 import { firstRecordsFrom } from '../src/first-records.ts';
@@ -26,11 +27,8 @@ test('a reading to the end ends though no record comes any more, and says how ma
   const prefix = freshPrefix('deleted');
   await prepare(prefix);
   const topic = topicNames(prefix).deadLetters;
-  const producer = kafkaOf(prefix).producer();
-  await producer.connect();
   for (let sent = 0; sent < COUNT; sent += 1)
-    await producer.send({ topic, messages: [{ key: null, value: VALUE, partition: 1 }] });
-  await producer.disconnect();
+    await sendTo(kafkaOf(prefix), topic, [{ key: null, value: VALUE, partition: 1 }]);
 
   const read: bigint[] = [];
   const unread = await readTopics(settingsOf(prefix), {
@@ -48,17 +46,13 @@ test('what was written since the bounds were read is not taken for the record th
   const prefix = freshPrefix('written');
   await prepare(prefix);
   const topic = topicNames(prefix).deadLetters;
-  const producer = kafkaOf(prefix).producer();
-  await producer.connect();
-  const send = (...partitions: number[]) =>
-    producer.send({
-      topic,
-      messages: partitions.map((partition) => ({ key: `k-${partition}`, value: 'v', partition })),
-    });
+  const send = (...partitions: number[]) => {
+    const messages = partitions.map((partition) => ({ key: `k-${partition}`, value: 'v', partition }));
+    return sendTo(kafkaOf(prefix), topic, messages);
+  };
   await send(0);
   const bounds = await readBounds(kafkaOf(prefix), [topic]);
   await send(0, 1, 2);
-  await producer.disconnect();
   const found = await firstRecordsFrom(kafkaOf(prefix), prefix, bounds);
   expect([...found.values()].map(({ offset, partition }) => ({ offset, partition }))).toEqual([
     { offset: 0n, partition: 0 },

@@ -8,6 +8,7 @@ import { HOLD_KEY } from '../../../src/ledger/ledger-records.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
 import { LANES } from '../../../test/support/stack-options.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
+import { sendTo } from '../../client/test/fixtures.ts';
 import { runCli, startCli, type CliRun } from './run-cli.ts';
 
 const stack = useStack({ name: 'hold' });
@@ -43,26 +44,17 @@ test('a hold that another order took back in one lane is not confirmed there whi
   const ends = await withAdmin(kafka, (admin) => partitionOffsets(admin, topics.operatorHolds));
   const held = startCli(environment(), 'hold', '--reason', 'crossed', '--wait-for', '6s');
   await held.seen('waiting for lane');
-  const order = {
-    action: 'HOLD',
-    commandTypes: [],
-    operator: 'a',
-    reason: 'crossed',
-    until: null,
-    at: '2026-01-01T00:00:00Z',
-  } as const;
+  const said = { commandTypes: [], operator: 'a', reason: 'crossed', until: null, at: '2026-01-01T00:00:00Z' };
+  const order = { ...said, action: 'HOLD' } as const;
   const offsetIn = (lane: number): bigint => ends.get(lane)?.high ?? 0n;
   const holds = (lane: number): HoldsRecord => withOrder(NO_HOLDS, order, offsetIn(lane));
   const released = withOrder(holds(0), { ...order, action: 'RELEASE' }, offsetIn(0) + 1n);
-  const producer = kafka.producer();
-  await producer.connect();
   // As the owners of the lanes would.
   const records = [holds(0), released, ...Array.from({ length: LANES - 1 }, (_, index) => holds(index + 1))];
   for (const [index, record] of records.entries()) {
     const partition = Math.max(0, index - 1);
-    await producer.send({ topic: topics.ledger, messages: [{ key: HOLD_KEY, value: encodeHolds(record), partition }] });
+    await sendTo(kafka, topics.ledger, [{ key: HOLD_KEY, value: encodeHolds(record), partition }]);
   }
-  await producer.disconnect();
   const run = await held.ended;
   expect(run.stderr).toMatch(/not confirmed .* by lane 0 \(/);
   expect(run.code).toBe(5);

@@ -4,7 +4,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { encodeRetention, RETENTION_KEY } from '../../../src/ledger/key-retention.ts';
 import { schemaRecords } from '../../../src/ledger/ledger-value.ts';
 import { changeTopics } from '../../../test/support/topic-settings.ts';
-import { freshPrefix, kafkaOf, prepare, settingsOf } from '../../client/test/fixtures.ts';
+import { freshPrefix, kafkaOf, prepare, sendTo, settingsOf } from '../../client/test/fixtures.ts';
 import { readKeys } from '../src/ledger.ts';
 
 const DAY_MS = 86_400_000;
@@ -19,12 +19,9 @@ test('a lane that lost its record knows none, and none knows more than the topic
     ...Array.from(schemaRecords(), ([key, value]) => ({ key, value, partition: lane })),
     { key: RETENTION_KEY, value: encodeRetention({ knownFromMs, keptForMs }), partition: lane },
   ];
-  const producer = kafkaOf(prefix).producer();
-  await producer.connect();
   // Lane 2 has lost its records.
   const messages = [...record(0, daysAgo(2), 30 * DAY_MS), ...record(1, daysAgo(90), 30 * DAY_MS)];
-  await producer.send({ topic: ledger, messages });
-  await producer.disconnect();
+  await sendTo(kafkaOf(prefix), ledger, messages);
   const daysKnown = async (): Promise<number[]> =>
     (await readKeys(settingsOf(prefix), new Set())).knownFromMs.map((ms) => Math.round((Date.now() - ms) / DAY_MS));
   // Tombstones are kept for 7 days, as LEDGER_RETENTION was when the topic was created.

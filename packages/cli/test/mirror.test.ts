@@ -11,7 +11,7 @@ import {
 } from 'payment-processor-client';
 import { createQuoteOf, transferInOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
-import { environmentOf, freshPrefix, prepare, settingsOf } from '../../client/test/fixtures.ts';
+import { environmentOf, freshPrefix, prepare, sendTo, settingsOf } from '../../client/test/fixtures.ts';
 import { runCli, startCli, type RunningCli } from './run-cli.ts';
 
 const STREAMS: readonly Stream[] = ['results', 'transaction-status', 'quote-status'];
@@ -66,11 +66,8 @@ test('a client without a registry requests and hears the same as one that has it
   });
   expect(await client.request('transfer-in', 'large', large, wait)).toMatchObject({ isReplayed: true });
   expect(await client.createAndExecute('pay', createQuoteOf('pay'), wait)).toMatchObject({ stage: 'execute' });
-  const producer = stack().kafka.producer();
-  await producer.connect();
-  const headers = { ce_id: randomUUID() };
-  await producer.send({ topic: stack().topics.results, messages: [{ key: 'noise', value: 'not Avro', headers }] });
-  await producer.disconnect();
+  const noise = { key: 'noise', value: 'not Avro', headers: { ce_id: randomUUID() } };
+  await sendTo(stack().kafka, stack().topics.results, [noise]);
 
   // A copy comes after its original: read in this order, as many of both are the same ones, whatever is still published.
   // Status changes are published after the result.

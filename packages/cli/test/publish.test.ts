@@ -55,7 +55,7 @@ describe('publish', () => {
 
   test.each([
     [
-      'unknown fields and wrong types',
+      'wrong fields',
       ['--key', 'bad-1', '--value', '{"source":{"accountId":5},"extra":1}'],
       /source\.accountId[^]*extra/,
     ],

@@ -1,3 +1,4 @@
+import type { Message } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startSandbox, type RunningSandbox } from 'payment-processor-sandbox/start';
 import { laneOf } from 'payment-processor-contract/keys';
@@ -7,34 +8,24 @@ import {
   freshPrefix,
   kafkaOf,
   LANES,
-  prepare,
   resultOf,
-  ResultWriter,
+  sendTo,
+  useResults,
 } from '../../client/test/fixtures.ts';
 import { startHostileService, type HostileAnswer } from '../../../test/support/hostile-service.ts';
 import { runCli, startCli } from './run-cli.ts';
 
-const prefix = freshPrefix('reading');
+const { prefix, write } = useResults('reading');
 const names = topicNames(prefix);
 let environment: Record<string, string>;
-let writer: ResultWriter;
-
-async function send(topic: string, messages: { key: string; value: string }[]) {
-  const producer = kafkaOf(prefix).producer();
-  await producer.connect();
-  await producer.send({ topic, messages });
-  await producer.disconnect();
-}
+const send = (topic: string, ...messages: Message[]): Promise<bigint> => sendTo(kafkaOf(prefix), topic, messages);
 
 beforeAll(async () => {
   environment = environmentOf(prefix);
-  await prepare(prefix);
-  writer = await ResultWriter.open(prefix);
-  await writer.write(resultOf('one'));
-  await writer.write(resultOf('two', { outcome: 'REFUSED' }));
-  await writer.write(resultOf('never'), {}, 'abort');
+  await write(resultOf('one'));
+  await write(resultOf('two', { outcome: 'REFUSED' }));
+  await write(resultOf('never'), {}, 'abort');
 });
-afterAll(async () => writer.close());
 
 describe('results', () => {
   test('prints the committed results that are there, and ends', async () => {
@@ -52,7 +43,7 @@ describe('results', () => {
 
   test('shows no character that a terminal would act on, and no line that a publisher made', async () => {
     const error = { code: 'INVALID_COMMAND', message: 'no\nACCEPTED  forged\u001b[8m\u202ehidden', details: null };
-    await writer.write(resultOf('forger', { outcome: 'INVALID', error }));
+    await write(resultOf('forger', { outcome: 'INVALID', error }));
     const run = await runCli(environment, 'results', '--key', 'forger');
     expect(run.stdout.trim().split('\n')).toHaveLength(1);
     expect(run.stdout).toContain('no\\u000aACCEPTED  forged\\u001b[8m\\u202ehidden');
@@ -61,7 +52,7 @@ describe('results', () => {
   test('with --follow prints what comes, until it is interrupted', async () => {
     const following = startCli(environment, 'results', '--follow');
     await following.seen('following');
-    await writer.write(resultOf('three'));
+    await write(resultOf('three'));
     await following.seen('three');
     following.interrupt();
     const run = await following.ended;
@@ -87,7 +78,7 @@ describe('results', () => {
 });
 
 test('status and status show have what they cannot read as such, and do not stop at it', async () => {
-  await send(names.quoteStatusChanged, [{ key: 'Quote:1', value: 'not Avro' }]);
+  await send(names.quoteStatusChanged, { key: 'Quote:1', value: 'not Avro' });
   const run = await runCli(environment, '--output', 'json', 'status');
   expect(run).toMatchObject({ code: 0, documents: [{ kind: 'unreadable', key: 'Quote:1' }] });
   const history = await runCli(environment, 'status', 'show', 'Quote:1');
@@ -100,7 +91,7 @@ test.each([
   ['status show', ['status', 'show', 'Transaction:known']],
 ])('%s, interrupted before it has read all, does not say that nothing is there', async (_what, args) => {
   const without = { ...environment, SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' };
-  await send(names.transactionStatusChanged, [{ key: 'Transaction:known', value: '\0\0\0\0\u0001...' }]);
+  await send(names.transactionStatusChanged, { key: 'Transaction:known', value: '\0\0\0\0\u0001...' });
   const reading = startCli(without, ...args);
   await reading.seen('waiting for the schema registry');
   reading.interrupt();
@@ -112,11 +103,7 @@ test.each([
 
 test('lag counts what a group has not committed, and commits nothing', async () => {
   const topic = names.commands['execute-quote'];
-  await send(topic, [
-    { key: 'a', value: '{}' },
-    { key: 'a', value: '{}' },
-    { key: 'a', value: '{}' },
-  ]);
+  await send(topic, ...Array.from({ length: 3 }, () => ({ key: 'a', value: '{}' })));
   const group = `${prefix}-group`;
   const admin = kafkaOf(prefix).admin();
   await admin.connect();

@@ -280,11 +280,7 @@ describe('resolve', () => {
     ['no reason', ['key', '--decision', 'RETRY'], /--reason/],
     ['an empty reason', ['key', '--decision', 'RETRY', '--reason', ' '], /--reason/],
     ['a transaction for a retry', ['key', '--decision', 'RETRY', '--reason', 'x', '--transaction-id', 'T'], /EXECUTED/],
-    [
-      'a flag that has nothing to be about',
-      ['key', '--decision', 'RETRY', '--reason', 'x', '--unverified'],
-      /--unverified requires/,
-    ],
+    ['a flag about nothing', ['key', '--decision', 'RETRY', '--reason', 'x', '--unverified'], /--unverified requires/],
     ['a key with a blank', ['a key', '--decision', 'RETRY', '--reason', 'x'], /key/],
     ['revision 0', ['key', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '0'], /whole number/],
   ])('refuses %s with exit code 2', async (_what, args, message) => {

@@ -9,10 +9,13 @@ import { storyDocument, storyText } from '../src/story/story-output.ts';
 import { isOfMessage, keepSome, type Story } from '../src/story/story.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { CommandSource, Transaction } from 'payment-processor-contract/types';
+import type { Entry } from '../../../src/ledger/entry.ts';
 import { entryAt } from '../../../test/ledger/entries.ts';
 import { resultOf } from '../../client/test/result-of.ts';
 
 const ID = 'Transaction:1';
+/** Of the commands that the entries come of. */
+const TOPIC = entryAt('transfer-in').origin.topic;
 
 function at(topic: string, key: string, offset: bigint) {
   const id = `${topic}-${offset}`;
@@ -42,6 +45,19 @@ function story(outcome: Outcome, changes: readonly StatusEvent[], isCutShort = f
   const results = [{ ...at('results', 'invoice', 1n), value: result, problem: null }];
   const rest = { messages: [], entries: [], admittedTo: {}, decisions: [], letters: [], cuts: [] };
   return { key: 'invoice', ...rest, results, changes, isCutShort };
+}
+
+type Readable = Extract<Story['messages'][number], { readonly problem: null }>;
+
+/** A transfer-in as it was published. */
+function message(offset: bigint, given: Partial<Readable> = {}): Readable {
+  const read = { valueBytes: 2, value: {}, problem: null, fingerprint: 'fingerprint' };
+  return { ...at(TOPIC, 'invoice', offset), commandType: 'transfer-in', movedFrom: null, ...read, ...given };
+}
+
+/** What the ledger holds of the key at an offset. */
+function record(offset: bigint, entry: Entry | null) {
+  return { lane: 0, offset, timestampMs: 1_700_000_000_000, entry };
 }
 
 function paymentIn(told: Story): string {
@@ -142,10 +158,9 @@ test('of a reading that was cut short nothing is concluded that what follows may
 describe('while its command runs', () => {
   const running = { ...entryAt('transfer-in'), key: 'invoice', revision: 2 };
   const told = (outcome: Outcome, entry = running): Story => {
-    const { source } = story(outcome, []).results[0]?.value ?? resultOf('invoice');
+    const { source } = resultOf('invoice');
     const own = { ...entry, origin: { ...source, timestampMs: 0 } };
-    const entries = [{ lane: 0, offset: 1n, timestampMs: 1_700_000_000_000, entry: own }];
-    return { ...story(outcome, [change('COMPLETED', 1n)]), entries };
+    return { ...story(outcome, [change('COMPLETED', 1n)]), entries: [record(1n, own)] };
   };
 
   test('nothing is concluded from the result that an operator had it run again after', () => {
@@ -170,25 +185,20 @@ describe('while its command runs', () => {
 
 describe('the fields of the command', () => {
   const entry = { ...entryAt('transfer-in'), key: 'invoice' };
-  const message = (fingerprint: string | null, amount: bigint) => {
-    const place = { ...at('commands', 'invoice', 30n), commandType: 'transfer-in' as const, movedFrom: null };
-    return { ...place, valueBytes: 2, value: { amount }, problem: null, fingerprint };
-  };
-  const lines = (messages: Story['messages']): string[] => {
-    const entries = [{ lane: 0, offset: 1n, timestampMs: 1_700_000_000_000, entry }];
-    return storyText({ ...story('UNKNOWN', []), entries, messages }, true);
-  };
+  const saying = (amount: bigint, fingerprint: string) => message(30n, { value: { amount }, fingerprint });
+  const lines = (messages: Story['messages']): string[] =>
+    storyText({ ...story('UNKNOWN', []), entries: [record(1n, entry)], messages }, true);
   const fieldsIn = (messages: Story['messages']): string | undefined =>
     lines(messages).find((line) => line.startsWith('fields'));
 
   test('are never those of a message that was ignored', () => {
-    const ignored = message('another', 999n);
+    const ignored = saying(999n, 'another');
     expect(lines([ignored]).join('\n')).not.toMatch(/^(fields|command|where) .*(999|offset 30)/m);
     expect(fieldsIn([ignored])).toMatch(/"amount":5\b/);
   });
 
   test('are those of a copy, or as the ledger keeps them, once its message is gone', () => {
-    expect(fieldsIn([message('another', 999n), message('fingerprint', 5n)])).toMatch(/"amount":5\b/);
+    expect(fieldsIn([saying(999n, 'another'), saying(5n, 'fingerprint')])).toMatch(/"amount":5\b/);
     expect(fieldsIn([])).toMatch(/"amount":5\b/);
   });
 });
@@ -196,13 +206,6 @@ describe('the fields of the command', () => {
 describe('a key that is used again after the ledger has forgotten it', () => {
   const entry = { ...entryAt('transfer-in'), key: 'invoice' };
   const { origin } = entry;
-  const message = (offset: bigint, fingerprint = 'fingerprint') => {
-    const place = { ...at(origin.topic, 'invoice', offset), commandType: 'transfer-in' as const, movedFrom: null };
-    return { ...place, valueBytes: 2, value: {}, problem: null, fingerprint };
-  };
-  const record = (offset: bigint, present: typeof entry | null) => {
-    return { lane: 0, offset, timestampMs: 1, entry: present };
-  };
   const told = (messages: Story['messages'], more: Partial<Story> = {}): Story => {
     const forgotten = { entries: [record(1n, entry), record(2n, null)], admittedTo: { [origin.topic]: 9n } };
     return { ...story('ACCEPTED', []), ...forgotten, messages, ...more };
@@ -216,7 +219,7 @@ describe('a key that is used again after the ledger has forgotten it', () => {
     );
 
   test.each(['fingerprint', 'another'])('a message that waits may pay again, whatever its content: %s', (content) => {
-    const again = told([message(7n), message(9n, content)]);
+    const again = told([message(7n), message(9n, { fingerprint: content })]);
     expect(storyText(again, false).join('\n')).toMatch(
       /transfer-in +waits to be admitted: the ledger has forgotten the key, so this will be a new command/,
     );
@@ -236,19 +239,19 @@ describe('a key that is used again after the ledger has forgotten it', () => {
 
   test('a message that names the place of the forgotten command as its own waits all the same', () => {
     const { offset, partition } = origin;
-    expect(rolesIn(told([{ ...message(9n), movedFrom: { offset, partition } }]))).toEqual(['new-command']);
+    expect(rolesIn(told([message(9n, { movedFrom: { offset, partition } })]))).toEqual(['new-command']);
   });
 
   test('a message whose result was published since the ledger was read does not wait', () => {
-    const { source } = story('ACCEPTED', []).results[0]?.value ?? resultOf('invoice');
-    expect(paymentIn({ ...story('ACCEPTED', []), messages: [{ ...message(9n), ...source }] })).toMatch(/^not settled/);
+    const { source } = resultOf('invoice');
+    expect(paymentIn({ ...story('ACCEPTED', []), messages: [message(9n, source)] })).toMatch(/^not settled/);
   });
 
   test.each([
     ['another topic', { topic: 'commands.create-quote' }, null],
     ['another partition, from which it was moved', {}, { partition: 2, offset: 77n }],
   ])('a message that has a result of its own, of %s, is neither a copy nor a conflict', (_, of, movedFrom) => {
-    const first = { ...message(8n), ...of, movedFrom };
+    const first = message(8n, { ...of, movedFrom });
     const results = resultsFrom({ ...first, ...movedFrom });
     expect(rolesIn(told([first], { results, entries: [record(1n, entry)] }))).toEqual(['earlier']);
   });
@@ -278,15 +281,8 @@ describe('a key that is used again after the ledger has forgotten it', () => {
 });
 
 test('of a ledger that was not read to its end it is not said that it lacks the key', () => {
-  const message = {
-    ...at('commands', 'invoice', 3n),
-    commandType: 'transfer-in' as const,
-    valueBytes: 2,
-    movedFrom: null,
-  };
-  const messages = [{ ...message, value: {}, problem: null, fingerprint: 'f' }];
   const shown = (isCutShort: boolean): string =>
-    storyText({ ...story('ACCEPTED', [], isCutShort), results: [], messages }, false).join('\n');
+    storyText({ ...story('ACCEPTED', [], isCutShort), results: [], messages: [message(3n)] }, false).join('\n');
   expect(shown(false)).toMatch(/state +not in the ledger: .*\n[^]*not admitted yet, or forgotten/);
   expect(shown(true)).toMatch(/state +as far as it was read: not in the ledger\n/);
   expect(shown(true)).not.toMatch(/transfer-in +not admitted yet/);

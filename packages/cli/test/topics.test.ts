@@ -1,5 +1,6 @@
 import kafkajs from 'kafkajs';
 import { describe, expect, test } from 'vitest';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { everyTopic, topicNames } from 'payment-processor-contract/topics';
 import { environmentOf, freshPrefix, kafkaOf, LANES } from '../../client/test/fixtures.ts';
@@ -8,21 +9,15 @@ import { runCli } from './run-cli.ts';
 const allTopics = (prefix: string): string[] => everyTopic(topicNames(prefix));
 
 async function existing(prefix: string): Promise<string[]> {
-  const admin = kafkaOf(prefix).admin();
-  await admin.connect();
-  const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(`${prefix}.`));
-  await admin.disconnect();
-  return topics.sort();
+  const topics = await withAdmin(kafkaOf(prefix), (admin) => admin.listTopics());
+  return topics.filter((topic) => topic.startsWith(`${prefix}.`)).sort();
 }
 
 async function configurationOf(prefix: string, topic: string): Promise<Record<string, string>> {
-  const admin = kafkaOf(prefix).admin();
-  await admin.connect();
-  const { resources } = await admin.describeConfigs({
-    includeSynonyms: false,
-    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }],
-  });
-  await admin.disconnect();
+  const asked = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }];
+  const { resources } = await withAdmin(kafkaOf(prefix), (admin) =>
+    admin.describeConfigs({ includeSynonyms: false, resources: asked }),
+  );
   return Object.fromEntries(resources[0]!.configEntries.map((entry) => [entry.configName, entry.configValue]));
 }
 
@@ -81,17 +76,12 @@ describe('topics check', () => {
       replicationFactor: 1,
       configEntries: Object.entries(entries).map(([name, value]) => ({ name, value })),
     });
+    const byBrokers = { 'message.timestamp.type': 'LogAppendTime' };
+    const week = { 'retention.ms': '604800000' };
     await makeUsableTopics(kafkaOf(prefix), [
       configured(names.commands['transfer-in'], { 'retention.ms': '3600000' }, LANES + 1),
-      configured(names.commands['execute-quote'], {
-        'message.timestamp.type': 'LogAppendTime',
-        'retention.ms': '-1',
-      }),
-      configured(names.commands['create-quote'], {
-        'message.timestamp.type': 'LogAppendTime',
-        'retention.ms': '604800000',
-        'retention.bytes': '1000000',
-      }),
+      configured(names.commands['execute-quote'], { ...byBrokers, 'retention.ms': '-1' }),
+      configured(names.commands['create-quote'], { ...byBrokers, ...week, 'retention.bytes': '1000000' }),
       configured(names.ledger, { 'cleanup.policy': 'compact,delete', 'max.message.bytes': '1048588' }),
     ]);
 
