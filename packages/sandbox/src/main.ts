@@ -15,7 +15,6 @@ const HELP = `The payment service's sandbox, on 127.0.0.1.
                                 of ${COMMAND_TYPES.join(', ')};
                                 '' for none
   --refuse-reused-keys          answer 409 to a known key with another request (default: repeat the first answer)
-  --write-point-zero            write integers as 1000.0
   --quote-lifetime-ms MS        until a quote expires (default: 60000)
   --settle-ms MS                from execution to COMPLETED (default: 5000)
   --approval-ms MS              how long a simulated incoming payment waits PENDING (default: 5000)
@@ -57,7 +56,7 @@ const DURATIONS = {
 };
 const NUMBERS = { ...DURATIONS, port: text, 'rate-limit-per-second': text, 'random-seed': text };
 const TEXTS = { 'token-id': text, 'client-secret': text, 'honour-keys': text };
-const FLAGS = { 'refuse-reused-keys': flag, 'write-point-zero': flag, log: flag, help: flag };
+const FLAGS = { 'refuse-reused-keys': flag, log: flag, help: flag };
 
 /** The options of the command line; null: help was requested. */
 function readOptions(): SandboxStartOptions | null {
@@ -76,7 +75,6 @@ function readOptions(): SandboxStartOptions | null {
     clientSecret: notEmpty('client-secret', values['client-secret']),
     honourKeys: values['honour-keys'] === undefined ? undefined : operations(values['honour-keys']),
     refuseReusedKeys: values['refuse-reused-keys'],
-    writePointZero: values['write-point-zero'],
     log: values.log === true ? (line: string) => process.stdout.write(`${line}\n`) : undefined,
   };
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));

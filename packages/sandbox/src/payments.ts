@@ -168,7 +168,7 @@ function changeStatus(world: World, transaction: Transaction, status: Transactio
   if (status === 'COMPLETED') transaction.settledAtMs = atMs;
   const quote = world.quotes.get(transaction.quoteId ?? '');
   // A payment that times out is PENDING although its quote was executed: a quote never goes back.
-  if (quote !== undefined && status !== 'PENDING') setQuoteStatus(quote, quoteStatusOf(status), atMs);
+  if (quote !== undefined && status !== 'PENDING') setQuoteStatus(quote, QUOTE_STATUS[status], atMs);
 }
 
 function setQuoteStatus(quote: Quote, status: QuoteStatus, atMs: number): void {
@@ -176,21 +176,14 @@ function setQuoteStatus(quote: Quote, status: QuoteStatus, atMs: number): void {
   quote.status = status;
 }
 
-function quoteStatusOf(status: TransactionStatus): QuoteStatus {
-  switch (status) {
-    case 'CREATED':
-    case 'PENDING':
-      return 'PENDING';
-    case 'PROCESSING':
-    case 'SENT':
-      return 'PROCESSING';
-    case 'COMPLETED':
-      return 'COMPLETED';
-    case 'REJECTED':
-    case 'FAILED':
-    case 'REFUNDED':
-      return 'FAILED';
-    case 'EXPIRED':
-      return 'EXPIRED';
-  }
-}
+const QUOTE_STATUS: Readonly<Record<TransactionStatus, QuoteStatus>> = {
+  CREATED: 'PENDING',
+  PENDING: 'PENDING',
+  PROCESSING: 'PROCESSING',
+  SENT: 'PROCESSING',
+  COMPLETED: 'COMPLETED',
+  REJECTED: 'FAILED',
+  FAILED: 'FAILED',
+  REFUNDED: 'FAILED',
+  EXPIRED: 'EXPIRED',
+};

@@ -2,7 +2,7 @@
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { Operation } from './operations.ts';
 import { readQuery } from './query.ts';
-import { errorReply, invalidInput, unchanged, withPointZero, type Outcome, type Reply } from './replies.ts';
+import { errorReply, invalidInput, unchanged, type Outcome, type Reply } from './replies.ts';
 import { createQuote } from './routes/create-quote.ts';
 import { executeQuoteById } from './routes/execute-quote.ts';
 import { listTransactions } from './routes/list-transactions.ts';
@@ -54,7 +54,7 @@ function performOnce(world: World, call: Call): Reply {
   if (outcome.effect !== null) {
     world.effects.countEffect(call.operation, call.idempotencyKey, outcome.effect.transactionId);
   }
-  return world.settings.writePointZero ? withPointZero(outcome.reply) : outcome.reply;
+  return outcome.reply;
 }
 
 function outcomeOf(world: World, call: Call): Outcome {

@@ -1,11 +1,5 @@
 /** Answers of the service as data; the server writes them. */
-import {
-  int64Of,
-  isJsonObject,
-  parseLossless,
-  stringifyLossless,
-  type JsonValue,
-} from 'payment-processor-contract/lossless-json';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 
 export interface Reply {
   status: number;
@@ -46,18 +40,4 @@ export function invalidInput(...problems: Problem[]): Reply {
 /** An answer that changed nothing. */
 export function unchanged(reply: Reply): Outcome {
   return { reply, effect: null };
-}
-
-/** The same answer with its integers written as `1000.0`. */
-export function withPointZero(reply: Reply): Reply {
-  return { ...reply, bodyText: stringifyLossless(pointZero(parseLossless(reply.bodyText))) };
-}
-
-function pointZero(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(pointZero);
-  if (isJsonObject(value)) {
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, pointZero(member)]));
-  }
-  const integer = int64Of(value);
-  return integer === null ? value : parseLossless(`${integer}.0`);
 }

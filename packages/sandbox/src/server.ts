@@ -27,7 +27,7 @@ const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 export function createSandboxServer(sandbox: Sandbox, log: ((line: string) => void) | null): Server {
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS }, (request, response) => {
     if (log !== null)
-      response.on('close', () => log(`${request.method ?? ''} ${pathOf(request)} ${response.statusCode}`));
+      response.on('close', () => log(`${request.method ?? ''} ${urlOf(request)[0]} ${response.statusCode}`));
     readBody(request, (body) => {
       try {
         answer(sandbox, request, response, body);
@@ -53,7 +53,7 @@ function answer(sandbox: Sandbox, request: IncomingMessage, response: ServerResp
     setTimeout(() => request.socket.destroy(), DRAIN_MAX_MS).unref();
     return;
   }
-  const path = pathOf(request);
+  const [path] = urlOf(request);
   const method = request.method ?? '';
   if (path === '/control' || path.startsWith('/control/')) {
     writeReply(response, control(sandbox, method, path, body.bytes.toString()));
@@ -104,12 +104,10 @@ function answerVersioned(
     const reply = errorReply(429, 'RATE_LIMITED', 'too many requests');
     return { ...reply, headers: { 'retry-after': String(Math.ceil(waitMs / 1000)) } };
   }
-  const url = request.url ?? '';
-  const queryAt = url.indexOf('?');
   deliver(sandbox, response, {
     operation: route.operation,
     pathId: route.pathId,
-    query: queryAt === -1 ? '' : url.slice(queryAt + 1),
+    query: urlOf(request)[1],
     bodyText: isUtf8(body) ? body.toString() : null,
     idempotencyKey,
     client,
@@ -129,10 +127,10 @@ function isJsonContent(request: IncomingMessage): boolean {
   return type === undefined || /^application\/([\w.-]+\+)?json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type);
 }
 
-function pathOf(request: IncomingMessage): string {
-  const url = request.url ?? '';
-  const queryAt = url.indexOf('?');
-  return queryAt === -1 ? url : url.slice(0, queryAt);
+/** The path, and the text after `?`, as received. */
+function urlOf({ url = '' }: IncomingMessage): [path: string, query: string] {
+  const [path = '', ...query] = url.split('?');
+  return [path, query.join('?')];
 }
 
 /** Calls back once, with the whole body or as soon as it is too large; never if the client disconnects first. */

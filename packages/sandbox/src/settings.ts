@@ -12,8 +12,6 @@ export const SETTINGS = z.strictObject({
    * interface says.
    */
   refuseReusedKeys: z.boolean(),
-  /** Writes integers in answers as `1000.0`, which JSON Schema accepts as integers. */
-  writePointZero: z.boolean(),
   /** From the creation of a quote to its expiry. */
   quoteLifetimeMs: durationMs,
   /** From the execution of a quote, or from a transfer-in, to COMPLETED. */
@@ -30,7 +28,6 @@ export type Settings = z.infer<typeof SETTINGS>;
 export const DEFAULT_SETTINGS: Settings = {
   honourKeys: ['transfer-in'],
   refuseReusedKeys: false,
-  writePointZero: false,
   quoteLifetimeMs: 60_000,
   settleMs: 5000,
   approvalMs: 5000,

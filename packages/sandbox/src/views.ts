@@ -1,4 +1,7 @@
-/** Quotes and transactions as the interface shows them. Amounts are bigints and decimals raw numbers: no digit is lost. */
+/**
+ * Quotes and transactions as the interface shows them. Amounts are bigints and decimals raw numbers: no digit is lost. What is
+ * undefined is not written.
+ */
 import { parseLossless, type JsonValue } from 'payment-processor-contract/lossless-json';
 import { VARIABLE_FEE_RATE, type Price } from './rates.ts';
 import { currencyOfParty, type Party, type Quote, type Transaction } from './state.ts';
@@ -19,7 +22,7 @@ export function quoteView(quote: Quote): object {
     exchangeRate: decimal(price.exchangeRate),
     feesIncluded: price.fees,
     transactionId: transaction.id,
-    ...(paymentInstructions.length === 0 ? {} : { paymentInstructions }),
+    paymentInstructions: paymentInstructions.length === 0 ? undefined : paymentInstructions,
     rateDetails: {
       counterpartyMultiplier: decimal(price.receivingPerSending),
       counterpartyFixedFee: 0,
@@ -42,20 +45,18 @@ export function transactionView(transaction: Transaction): object {
     },
     customerId: transaction.customerId,
     platformCustomerId: transaction.platformCustomerId,
-    ...(transaction.type === 'OUTGOING' ? { sentAmount: transaction.sent } : {}),
+    sentAmount: transaction.type === 'OUTGOING' ? transaction.sent : undefined,
     receivedAmount: transaction.received,
-    ...(transaction.settledAtMs === null ? {} : { settledAt: isoText(transaction.settledAtMs) }),
+    settledAt: transaction.settledAtMs === null ? undefined : isoText(transaction.settledAtMs),
     createdAt: isoText(transaction.createdAtMs),
     updatedAt: isoText(transaction.updatedAtMs),
-    ...(transaction.description === null ? {} : { description: transaction.description }),
-    ...(transaction.counterpartyInformation === null
-      ? {}
-      : { counterpartyInformation: transaction.counterpartyInformation }),
-    ...(status === 'CREATED' ? {} : { reconciliationInstructions: { reference: transaction.reference } }),
+    description: transaction.description ?? undefined,
+    counterpartyInformation: transaction.counterpartyInformation ?? undefined,
+    reconciliationInstructions: status === 'CREATED' ? undefined : { reference: transaction.reference },
     ...(price === null ? {} : { exchangeRate: decimal(price.exchangeRate), fees: price.fees }),
     rateDetails: price === null ? INCOMING_RATE_DETAILS : transactionRateDetails(price),
-    ...(transaction.quoteId === null ? {} : { quoteId: transaction.quoteId }),
-    ...(transaction.failureReason === null ? {} : { failureReason: transaction.failureReason }),
+    quoteId: transaction.quoteId ?? undefined,
+    failureReason: transaction.failureReason ?? undefined,
   };
 }
 

@@ -35,7 +35,7 @@ describe('the command line', () => {
     async (signal) => {
       const sandbox = start(
         ...['--token-id', 'id', '--client-secret', 's', '--settle-ms', '100', '--refuse-reused-keys'],
-        ...['--honour-keys', 'create-quote,execute-quote', '--write-point-zero'],
+        ...['--honour-keys', 'create-quote,execute-quote'],
       );
       const baseUrl = await baseUrlOf(sandbox);
       expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/2025-10-13$/);
@@ -46,7 +46,7 @@ describe('the command line', () => {
       expect([await list('id:s'), await list('id:x')]).toEqual([200, 401]);
       const settings = await (await fetch(new URL('/control/settings', baseUrl))).json();
       const honourKeys = ['create-quote', 'execute-quote'];
-      const given = { settleMs: 100, honourKeys, refuseReusedKeys: true, writePointZero: true };
+      const given = { settleMs: 100, honourKeys, refuseReusedKeys: true };
       expect(settings).toMatchObject({ ...given, quoteLifetimeMs: 60_000 });
       sandbox.child.kill(signal);
       expect(await sandbox.ended).toBe(0);

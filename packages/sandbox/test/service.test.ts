@@ -210,16 +210,3 @@ test('a hundred thousand payments on their way complete with one advance of the 
   ).toBe(true);
   expect([...world.books.totals().values()]).toEqual([0n]);
 });
-
-test('integers are written with a point in every answer where that is set, and no other digit changes', async () => {
-  const sandbox = await sandboxForTest({ writePointZero: true });
-  const transfer = await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 500, 'k');
-  expect(transfer.text).toContain('"amount":500.0,"currency":{');
-  expect(transfer.text).toContain('"decimals":2.0');
-  expect((await sandbox.transferIn('ExternalAccount:a', 'InternalAccount:b', 500, 'k')).text).toBe(transfer.text);
-  expect((await sandbox.quote()).text).toContain('"totalSendingAmount":10000.0');
-  expect((await sandbox.quote()).text).toContain('"serviceApiVariableFeeRate":0.0025,');
-  expect((await sandbox.get('/transactions?limit=1')).text).toContain('"totalCount":3.0');
-  await sandbox.set({ writePointZero: false });
-  expect((await sandbox.get('/transactions?limit=1')).text).toContain('"totalCount":3}');
-});

@@ -19,7 +19,7 @@ import {
 import { accountId, amount, check, currencyCode, lookupId, stringMap, umaAddress } from '../validation.ts';
 import { quoteView } from '../views.ts';
 import { insufficientBalance } from './execute-quote.ts';
-import { refusedByScenario, refusedForSpace } from './refusals.ts';
+import { refusedAtOnce } from './refusals.ts';
 
 const LOCKED_AMOUNT_MAX = 9_000_000_000_000_000n;
 
@@ -64,7 +64,7 @@ export function createQuote(world: World, body: unknown): Outcome {
   const destinationName =
     'accountId' in request.destination ? request.destination.accountId : request.destination.umaAddress;
   const scenario = scenarioOf(request.source.accountId, destinationName);
-  const refused = refusedByScenario(scenario) ?? refusedForSpace(world);
+  const refused = refusedAtOnce(world, scenario);
   if (refused !== null) return unchanged(refused);
 
   const source = accountNamed(world, request.source.accountId);

@@ -9,7 +9,7 @@ import { scenarioOf } from '../scenarios.ts';
 import { accountNamed, type World } from '../state.ts';
 import { amount, check, currencyCode, customerId, umaAddress } from '../validation.ts';
 import { transactionView } from '../views.ts';
-import { refusedByScenario, refusedForSpace } from './refusals.ts';
+import { refusedAtOnce } from './refusals.ts';
 
 const BODY = z
   .strictObject({
@@ -29,7 +29,7 @@ export function simulateUmaReceive(world: World, body: unknown): Outcome {
   const request = checked.value;
   const receiver = request.receiverUmaAddress ?? request.customerId ?? '';
   const scenario = scenarioOf(request.senderUmaAddress, receiver);
-  const refused = refusedByScenario(scenario) ?? refusedForSpace(world);
+  const refused = refusedAtOnce(world, scenario);
   if (refused !== null) return unchanged(refused);
 
   const currency = currencyOf(request.receivingCurrencyCode);

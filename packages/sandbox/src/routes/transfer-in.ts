@@ -6,7 +6,7 @@ import { scenarioOf } from '../scenarios.ts';
 import { accountNamed, type World } from '../state.ts';
 import { amount, check, externalAccountId, internalAccountId } from '../validation.ts';
 import { transactionView } from '../views.ts';
-import { refusedByScenario, refusedForSpace } from './refusals.ts';
+import { refusedAtOnce } from './refusals.ts';
 
 const BODY = z.strictObject({
   source: z.strictObject({ accountId: externalAccountId }),
@@ -22,7 +22,7 @@ export function transferIn(world: World, body: unknown): Outcome {
   if (!checked.ok) return unchanged(invalidInput(...checked.problems));
   const request = checked.value;
   const scenario = scenarioOf(request.source.accountId, request.destination.accountId);
-  const refused = refusedByScenario(scenario) ?? refusedForSpace(world);
+  const refused = refusedAtOnce(world, scenario);
   if (refused !== null) return unchanged(refused);
   const source = accountNamed(world, request.source.accountId);
   const destination = accountNamed(world, request.destination.accountId);
