@@ -7,10 +7,9 @@
 import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { logTail, startProcess, type SupervisedProcess } from 'payment-processor-local-kafka/supervised-process';
+import { logTail, startProcess } from 'payment-processor-local-kafka/supervised-process';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const MINUTE_MS = 60_000;
@@ -125,22 +124,18 @@ async function runPart(part: Part, folder: string, limitMinutes: number | null):
       ...part.environment,
     },
   });
-  const limit = new AbortController();
-  const late = sleep(minutes * MINUTE_MS, null, { signal: limit.signal }).catch(() => null);
-  const code = await Promise.race([running.ended, late]);
-  limit.abort();
-  if (code === null) await endAtLimit(running);
-  const reason = code === null ? `longer than ${minutes} min` : code === 0 ? null : `exit code ${code}`;
+  const late = new AbortController();
+  const limit = setTimeout(() => {
+    late.abort();
+    void running.end(GRACE_MS);
+  }, minutes * MINUTE_MS);
+  const code = await running.ended;
+  clearTimeout(limit);
+  const isLate = late.signal.aborted;
+  if (isLate) await running.killAll();
+  const reason = isLate ? `longer than ${minutes} min` : code === 0 ? null : `exit code ${code}`;
   const seconds = Math.round((performance.now() - startedAtMs) / 1000);
   return { name: part.name, title: part.title, verdict: reason === null ? 'held' : 'fell', reason, seconds, log };
-}
-
-async function endAtLimit(running: SupervisedProcess): Promise<void> {
-  running.signal('SIGTERM');
-  const grace = new AbortController();
-  await Promise.race([running.ended, sleep(GRACE_MS, null, { signal: grace.signal }).catch(() => null)]);
-  grace.abort();
-  await running.killAll();
 }
 
 /** Prints how each part ended, and the last lines of the log if it failed. */
