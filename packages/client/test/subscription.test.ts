@@ -151,6 +151,8 @@ test('an awaited result that comes and cannot be read is an error that says so',
   const results = await ResultAwaiter.open(settingsOf(prefix));
   const awaited = results.expect('postponed-1', { commandId: 'id-5', timeoutMs: 20_000 });
   await publisher.publish('transfer-in', 'postponed-1', transferIn, { commandId: 'id-5' });
-  await expect(awaited).rejects.toThrow(/postponed-1 arrived, but cannot be read/);
+  await expect(awaited).rejects.toThrow(
+    /postponed-1 arrived, but cannot be read.*outcome POSTPONED.*update the client/,
+  );
   await Promise.all([processor.close(), publisher.close(), results.close()]);
 });
