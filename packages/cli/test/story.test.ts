@@ -38,13 +38,16 @@ function unreadable(offset: bigint): StatusEvent {
   return { ...at('changes', ID, offset), kind: 'unreadable', problem: 'a later release', bytes: null };
 }
 
-function story(outcome: Outcome, changes: readonly StatusEvent[], isCutShort = false): Story {
+function resultIn(outcome: Outcome, source?: CommandSource, offset = 1n): Story['results'][number] {
   const transaction =
     outcome === 'ACCEPTED' ? ({ id: ID, status: 'PENDING', receivedAmount: null } as Transaction) : null;
-  const result = resultOf('invoice', { outcome, transaction });
-  const results = [{ ...at('results', 'invoice', 1n), value: result, problem: null }];
+  const value = resultOf('invoice', { outcome, transaction, ...(source === undefined ? {} : { source }) });
+  return { ...at('results', 'invoice', offset), value, problem: null };
+}
+
+function story(outcome: Outcome, changes: readonly StatusEvent[], isCutShort = false): Story {
   const rest = { messages: [], entries: [], admittedTo: {}, decisions: [], letters: [], cuts: [] };
-  return { key: 'invoice', ...rest, results, changes, isCutShort };
+  return { key: 'invoice', ...rest, results: [resultIn(outcome)], changes, isCutShort };
 }
 
 type Readable = Extract<Story['messages'][number], { readonly problem: null }>;
@@ -98,8 +101,7 @@ test('a refused decision that was moved to its lane is shown as refused', () => 
 
 test('a copy of an earlier result does not hide a later one that cannot be read', () => {
   const told = story('EXPIRED', []);
-  const [first] = told.results;
-  if (first === undefined) throw new Error('no result');
+  const first = resultIn('EXPIRED');
   const [copied, unread] = [{ ce_id: 'one' }, { value: null, problem: 'a later release' } as const];
   const results = [
     { ...first, headers: copied },
@@ -171,10 +173,7 @@ describe('while its command runs', () => {
 
   test('nothing is concluded from the result of an earlier command of the key, which was forgotten', () => {
     const later = told('ACCEPTED', { ...running, revision: 1 });
-    const [result] = later.results;
-    if (result === undefined || result.value === null) throw new Error('no result');
-    const value = { ...result.value, source: { ...result.value.source, offset: 1n } };
-    const earlier = { ...result, value, problem: null };
+    const earlier = resultIn('ACCEPTED', { ...resultOf('invoice').source, offset: 1n });
     expect(paymentIn({ ...later, results: [earlier] })).toMatch(/^nothing known/);
   });
 
@@ -212,11 +211,6 @@ describe('a key that is used again after the ledger has forgotten it', () => {
   };
   const rolesIn = (of: Story): string[] =>
     (storyDocument(of, false) as { published: { role: string }[] }).published.map(({ role }) => role);
-  /** The results of a story, with another source. */
-  const resultsFrom = (source: CommandSource): Story['results'] =>
-    story('ACCEPTED', []).results.flatMap((result) =>
-      result.value === null ? [] : [{ ...result, value: { ...result.value, source }, problem: null }],
-    );
 
   test.each(['fingerprint', 'another'])('a message that waits may pay again, whatever its content: %s', (content) => {
     const again = told([message(7n), message(9n, { fingerprint: content })]);
@@ -252,7 +246,7 @@ describe('a key that is used again after the ledger has forgotten it', () => {
     ['another partition, from which it was moved', {}, { partition: 2, offset: 77n }],
   ])('a message that has a result of its own, of %s, is neither a copy nor a conflict', (_, of, movedFrom) => {
     const first = message(8n, { ...of, movedFrom });
-    const results = resultsFrom({ ...first, ...movedFrom });
+    const results = [resultIn('ACCEPTED', { ...first, ...movedFrom })];
     expect(rolesIn(told([first], { results, entries: [record(1n, entry)] }))).toEqual(['earlier']);
   });
 
@@ -265,12 +259,8 @@ describe('a key that is used again after the ledger has forgotten it', () => {
   test('the message of the earlier command is no copy of the later one, whose result says nothing of it', () => {
     const later = { ...entry, origin: { ...origin, offset: 9n } };
     const results = [
-      ...resultsFrom({ topic: 'commands', partition: 0, offset: 99n }),
-      ...story('EXPIRED', []).results.flatMap((result) =>
-        result.value === null
-          ? []
-          : [{ ...result, offset: 2n, value: { ...result.value, source: later.origin }, problem: null }],
-      ),
+      resultIn('ACCEPTED', { topic: 'commands', partition: 0, offset: 99n }),
+      resultIn('EXPIRED', later.origin, 2n),
     ];
     const entries = [record(1n, entry), record(2n, null), record(3n, later)];
     const again = told([message(7n), message(9n)], { admittedTo: {}, entries, results });
