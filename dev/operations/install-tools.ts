@@ -53,15 +53,10 @@ export function toolPath(name: ToolName): string {
 }
 
 /**
- * Installs those that are missing, one after the other.
+ * Installs a tool if it is missing.
  * @param onProgress receives a line for each installation
  * @throws Error that names the tool, the command that failed and its last words
  */
-async function installTools(names: readonly ToolName[], onProgress: (line: string) => void): Promise<void> {
-  for (const name of names) await installTool(name, onProgress);
-}
-
-/** Installs one tool if it is missing; see installTools. */
 export async function installTool(name: ToolName, onProgress: (line: string) => void): Promise<void> {
   const pin = TOOL_PINS[name];
   const target = join(toolsDirectory(), pin.folder);
@@ -203,7 +198,7 @@ async function step(
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   try {
     const names = process.argv[2] === 'cluster' ? CLUSTER_TOOLS : OPERATIONS_TOOLS;
-    await installTools(names, (line) => console.log(line));
+    for (const name of names) await installTool(name, (line) => console.log(line));
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     process.exit(1);
