@@ -1,6 +1,6 @@
 /** Invariant I2 in virtual time: copies, a process that wakes up replaced, and groups that take lanes from each other. */
 import { expect } from 'vitest';
-import { accountOf, publishTransfers, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
+import { accountOf, createQuoteOf, publishTransfers, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
 import type { LogLine } from '../support/processor.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests } from '../support/with-stack.ts';
@@ -88,3 +88,20 @@ test('of two groups on one prefix, which take lanes from each other, one alone c
 function isTakingFromAnother({ event }: LogLine): boolean {
   return event === 'lane-of-another-group';
 }
+
+test('a payment that stays PENDING longer than its quote lives is not made again, though its answer is lost', async () => {
+  const { journal, publisher, service } = stack();
+  await service.set({ settleMs: 20_000, quoteLifetimeMs: 15_000 });
+  await service.addFaults({ kind: 'drop-after', operation: 'execute-quote', count: 1 });
+  // The look-up comes after 20 s.
+  await stack().startProcessor({ API_TIMEOUT_MS: '10000', SETTLING_TIME_MS: '10000' });
+  // The account's payments stay PENDING for a minute, and then fail.
+  const source = { sourceType: 'ACCOUNT', accountId: 'InternalAccount:pending-005' };
+  const fields = { ...createQuoteOf('pending'), source, immediatelyExecute: true };
+  await publisher.publish('create-quote', 'pending', fields);
+  const { value } = await journal.result('pending', 600_000);
+  const { operations, quotes } = await service.effects();
+  expect(Object.values(quotes).map(({ executions }) => executions)).toEqual([1]);
+  expect(operations['create-quote']['pending']).toMatchObject({ calls: 1 });
+  expect(value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'LOOKUP', transaction: { status: 'FAILED' } });
+});
