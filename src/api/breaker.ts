@@ -80,7 +80,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   let underWay = 0;
   let isChecked = false;
   let checksFailed = 0;
-  /** Doubles with each trial that follows failed checks: in a full outage each such trial leaves one more call in doubt. */
+  /** Doubles with each trial that follows failed checks, up to eight times: in a full outage each may leave a call in doubt. */
   let checksFailedMax = CHECKS_FAILED_MAX;
   let rampAllowance = Infinity;
   let lastFault: string | null = null;
@@ -145,6 +145,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
 
   circuit.on('open', changed);
   circuit.on('close', () => {
+    checksFailed = 0;
     checksFailedMax = CHECKS_FAILED_MAX;
     rampAllowance = RAMP_START;
     changed();
@@ -160,7 +161,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
         circuit.open();
         return;
       }
-      checksFailedMax = isReachable ? CHECKS_FAILED_MAX : 2 * checksFailedMax;
+      checksFailedMax = isReachable ? CHECKS_FAILED_MAX : Math.min(2 * checksFailedMax, 8 * CHECKS_FAILED_MAX);
       checksFailed = 0;
       isChecked = true;
       changed();

@@ -84,6 +84,8 @@ export function createPerformer(parts: PerformParts): Performer {
     // The service itself writes an error code. So it answers calls, even if GET /transactions fails now; other commands go on.
     const isByService = reading.kind === 'not-here' && reading.error.code !== null;
     if (verdict?.kind === 'unreachable' && !isByService) service.hold(verdict);
+    // A check that failed must not make this process stand aside: the service has just answered a POST.
+    if (isByService) void check.then(() => service.changeAnswered());
     if (reading.kind === 'redirected') return reading;
     if (verdict === null || verdict.kind === 'busy' || (verdict.kind === 'unreachable' && isByService)) {
       // Without an error code this may be a proxy's page: in doubt, whatever the check says.

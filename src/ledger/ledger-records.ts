@@ -10,7 +10,7 @@
  *   !position       the next offset of each input topic, the topics' ids and leader epochs, and the number of the owner's commit
  *   !hold           the operators' holds (holds.ts)
  *   !retention      how long the lane remembers keys, and from when it knows all of them (key-retention.ts)
- *   !suspect        the message that the owner reads alone, because the lane keeps being lost; or none
+ *   !suspect        the message that the owner reads alone, because the lane was lost repeatedly; or none
  *   !poll           the progress of the status poller (src/status); only in lane 0
  *   !schema:<id>    a schema of values in the lane (ledger-value.ts)
  */

@@ -96,7 +96,7 @@ function lookFirst(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
   return { kind: 'doubt', endedMs: entry.turnedAway > 0 ? nowMs + policy.apiTimeoutMs : (entry.lastEndedMs ?? nowMs) };
 }
 
-/** For an entry without doubt: the answer to each of its calls ruled out an effect. */
+/** For an entry without doubt: by its answer, none of its calls took effect. A proxy may have answered; we trust it here. */
 function neverTakenInWords(entry: Entry): string {
   const passed = limitPassed(entry);
   if (entry.attempts === 0) return `${passed} before anything was sent`;

@@ -88,7 +88,7 @@ function notTaken(entry: Entry, seen: Seen, nowMs: number): Decision {
     }
     case undefined: {
       const unexecuted = { by: 'LOOK_UP', attempts: entry.attempts } as const;
-      const phase = { state: 'PARKED', untilMs: nowMs, reason: 'no call took effect so far' } as const;
+      const phase = { state: 'PARKED', untilMs: nowMs, reason: 'a look-up showed no effect so far' } as const;
       return { kind: 'next', seen, entry: { ...entry, turnedAway: 0, unexecuted, phase } };
     }
   }

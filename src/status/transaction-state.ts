@@ -112,7 +112,7 @@ export function restingSinceMs(state: TransactionState): number | null {
   return isOpen || state.unclearSinceMs !== null ? null : Math.max(state.seenEndedMs, state.quoteSeenEndedMs);
 }
 
-/** Beyond this, an instant plus a margin would be out of a Date's range, and the error would end each session of the poller. */
+/** Far beyond this, an instant plus a margin would be out of a Date's range, and the error would end each session of the poller. */
 const INSTANT_MS_MAX = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** A timestamp of the service in milliseconds since 1970; null if it is missing, not understood, or after the year 9999. */

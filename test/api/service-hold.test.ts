@@ -217,3 +217,14 @@ test('the check asks for one transaction', async () => {
   const { service } = await startedPair(always(200, EMPTY_PAGE));
   expect(service.requests.map((request) => request.path)).toEqual(['/2025-10-13/transactions?limit=1']);
 });
+
+test('a 404 by the service while its list is away holds nothing, and is no reason to stand aside', async () => {
+  const { service, api } = await startedPair(serving);
+  service.script((request, socket) => {
+    const [httpStatus, body] = request.method === 'GET' ? [503, '{}'] : [404, '{"code":"TRANSACTION_NOT_FOUND"}'];
+    socket.write(httpAnswer(httpStatus, body));
+  });
+  expect(await api.perform(transferIn, KEY)).toMatchObject({ kind: 'told-to-wait', httpStatus: 404 });
+  expect(service.requestsOf('GET').length).toBeGreaterThan(1);
+  expect([api.state(), api.unserved()]).toEqual([{ kind: 'serving' }, null]);
+});

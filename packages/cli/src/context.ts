@@ -75,17 +75,20 @@ export function untilInterrupted(work: Promise<void>): Promise<void> {
   });
 }
 
-/** The first SIGINT or SIGTERM does not end the process before the work; a second one does. */
+/** A lost terminal sends SIGHUP. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** The first SIGINT, SIGTERM or SIGHUP does not end the process before the work; a second one does. */
 export async function withInterruption<Value>(work: (interruption: AbortSignal) => Promise<Value>): Promise<Value> {
   const interruption = new AbortController();
   const listenNoMore = (): void => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, stop);
+    for (const signal of SIGNALS) process.removeListener(signal, stop);
   };
   const stop = (): void => {
     listenNoMore();
     interruption.abort();
   };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
+  for (const signal of SIGNALS) process.on(signal, stop);
   try {
     return await work(interruption.signal);
   } finally {

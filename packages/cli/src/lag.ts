@@ -130,6 +130,6 @@ export async function hiddenAt(
 export function heldText({ messages, partition, topic }: HeldPartition): string {
   return (
     `${messages} ${messages === 1n ? 'message' : 'messages'} of ${topic}, lane ${partition}, behind an open transaction: ` +
-    'readers get them once the producer ends the transaction, or Kafka aborts it after transaction.timeout.ms'
+    'none is read before the producer ends the transaction, or Kafka aborts it after transaction.timeout.ms'
   );
 }

@@ -102,7 +102,10 @@ function consequencesOf(
     return [...notes, `the ledger does not have the key ${target.key}: the message will be a new command`];
   const state = stateOf(entry);
   if (isNewKey) {
-    throw unsent('refused', `the key ${target.key} is already in use; its command is ${state}. Give a new key`);
+    throw unsent(
+      'refused',
+      `the key ${target.key} is already in use; its command is ${state}. It may be the same payment; check with \`show ${target.key}\``,
+    );
   }
   const isAnswered = state === 'INVALID' && reason !== null && ANSWERED_REASONS.includes(reason);
   if (isAnswered || isUnread(entry)) {

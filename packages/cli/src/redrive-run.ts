@@ -45,7 +45,7 @@ const CLAIMED_AT_ONCE = 20;
 const INTERRUPTED =
   'interrupted: publishing the dead letters that are already marked, then stopping. A second Ctrl-C may leave some marked but unpublished';
 const INTERRUPTED_WAIT =
-  'interrupted: the messages are published, and only their results are awaited. A second Ctrl-C ends this without a report';
+  'interrupted: nothing more is published; results are awaited. A second Ctrl-C ends this without a report';
 /** The processor's headers of a moved message. If sent again, they would give the message its old age. */
 const MOVED_HEADERS = 'moved-';
 const BY_ITS_PLACE = 'redrive it alone, with --again-may-pay-twice';

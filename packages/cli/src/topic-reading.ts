@@ -78,7 +78,7 @@ export async function within(
 }
 
 export function lateText(what: string, forMs: number): string {
-  return `the end of ${what}: ${forMs} ms were not enough (--read-for)`;
+  return `the end of ${what}: ${forMs} ms were not enough`;
 }
 
 /** For lists: the list may be incomplete, and an empty one proves nothing. @throws CliFailure */

@@ -54,7 +54,7 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
   closing.addEventListener('abort', close, { once: true });
   if (closing.aborted) close();
   const timeout = Promise.withResolvers<never>();
-  let timeoutError: PaymentClientError | null = null;
+  let timeoutError = null as PaymentClientError | null;
   const timer = setTimeout(() => {
     const problem = `the event at ${placeOf(event)} was not handled within ${timeoutMs} ms (handlingTimeoutMs); the handler may still run`;
     timeoutError = new PaymentClientError('HANDLER_TIMEOUT', problem);
@@ -70,7 +70,7 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
       if (decision === 'skip') return;
     }
     // A handler may use a client of its own: its PaymentClientError says nothing about this subscription.
-    if (error === timeoutError) throw error;
+    if (timeoutError !== null && error === timeoutError) throw error;
     throw new PaymentClientError('HANDLER_FAILED', messageOf(error), { cause: error });
   } finally {
     clearTimeout(timer);

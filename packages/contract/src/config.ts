@@ -183,7 +183,7 @@ export const SETTINGS = {
   API_TIMEOUT_MS: setting('10000', 'Overall deadline of one call.', integer(100, API_TIMEOUT_MAX_MS)),
   SETTLING_TIME_MS: setting(
     '10000',
-    "How long after a call's deadline (its start plus API_TIMEOUT_MS) its effect may still appear.",
+    "How long after a call's deadline (its start plus API_TIMEOUT_MS) its effect may still appear: by then an executed payment shows PROCESSING or a later status.",
     integer(0, 3_600_000),
   ),
   API_MAX_CONCURRENCY: setting('100', 'Concurrent calls, per process.', integer(1, 1000)),

@@ -1,10 +1,13 @@
 /** What a publisher's JSON means: read as it was written, or refused with a sentence; never guessed, never a crash (I6, I8). */
+import avsc from 'avsc';
 import { describe, expect, test } from 'vitest';
 import { PaymentClientError } from 'payment-processor-client/internal/client-error';
 import { checkCommand } from 'payment-processor-client/internal/publisher';
 import { canonicalJson, commandFingerprint, readCommandFields } from '../src/command-fields.ts';
 import { COMMAND_TYPES, type CommandType } from '../src/commands.ts';
 import { JsonMeaningError, parseLossless, parseUnambiguous } from '../src/lossless-json.ts';
+import { loadSchema } from '../src/schemas.ts';
+import { readerRecord, writerSchema } from '../src/writer-schema.ts';
 
 const QUOTE_MEMBERS =
   '"source":{"accountId":"InternalAccount:1"},"destination":{"accountId":"ExternalAccount:1"},"lockedCurrencySide":"SENDING","lockedCurrencyAmount":100';
@@ -282,4 +285,14 @@ test('a field that is not there is said to be required, one of another type what
     immediatelyExecute: 'must be true or false',
   });
   expect(problems('create-quote', '{}')['lockedCurrencySide']).toBe('is required: text');
+});
+
+test('a field of a publisher\u2019s schema that ours does not have makes a command INVALID', () => {
+  const ours = loadSchema('TransferIn');
+  const schema = { ...ours, fields: [...ours.fields, { name: 'ammount', type: 'long' }] };
+  const account = { accountId: 'InternalAccount:1' };
+  const command = { source: account, destination: account, amount: null, ammount: 1_000 };
+  const bytes = avsc.Type.forSchema(schema as unknown as avsc.Schema).toBuffer(command);
+  const decoded = writerSchema([JSON.stringify(schema)], readerRecord('TransferIn', true)).read(bytes);
+  expect(readCommandFields('transfer-in', decoded)).toMatchObject({ ok: false, problems: [{ path: 'ammount' }] });
 });

@@ -71,8 +71,7 @@ export async function checkDeadLetters(settings: CliSettings, readForMs = READ_F
   const waiting = [...letters].filter(([name, { reason }]) => !redriven.has(name) && reason !== ANSWERED);
   const more = cuts.map((cut) => ` (not read: ${cut})`).join('');
   const others = letters.size - waiting.length;
-  const done =
-    others === 0 ? '' : `${others} handled: redriven, acknowledged, or refused decisions whose operator was informed`;
+  const done = others === 0 ? '' : `${others} handled: redriven, acknowledged, or refused decisions`;
   if (waiting.length === 0 && unread.length > 0) return notChecked(notRead(cuts.join('; ')));
   if (waiting.length === 0) return ok(`${done === '' ? 'none' : done}${more}`);
   const counts = new Map<string, number>();

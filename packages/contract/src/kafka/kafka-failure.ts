@@ -85,7 +85,7 @@ export function failureInWords(failure: KafkaFailure, settings: Pick<KafkaSettin
       return `${where} does not speak TLS with us (${failure.code}): check the port, and KAFKA_SSL`;
     case 'authorization': {
       const named = failure.name === null ? `a ${failure.resource}` : `${failure.resource} ${failure.name}`;
-      return `${where} does not allow us access to ${failure.resource === 'cluster' ? 'the cluster' : named} (${failure.detail}): grant the right; \`doctor --rights\` names it`;
+      return `${where} does not allow us access to ${failure.resource === 'cluster' ? 'the cluster' : named} (${failure.detail}): grant the right; \`doctor --rights --role ROLE\` names it`;
     }
     case 'unreachable':
       return `${where} does not answer, or one of its brokers does not (${failure.detail}): check that Kafka is running, and that KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_MECHANISM fit its listeners`;
