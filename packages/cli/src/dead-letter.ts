@@ -1,6 +1,7 @@
 /** A dead letter as the tools show it: the message's own headers, separate from those about its failure. */
 import type { RawRecord } from 'payment-processor-client/internal/kafka/raw-record';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import type { DeadLetterReason } from '../../../src/producers/dead-letters.ts';
 import { isoOf } from './event-output.ts';
 import { noteText, type RedriveNote } from './redrive-notes.ts';
 
@@ -8,6 +9,32 @@ const OWN_HEADERS = 'dlq-';
 /** Bytes of a value to show on a terminal; the JSON document has all. */
 const SHOWN_BYTES_MAX = 16 * 1024;
 const DUMP_LINE_BYTES = 16;
+
+interface ReasonRow {
+  /** The command got an INVALID result, if its key was free. */
+  readonly isAnswered: boolean;
+  /** `redrive --reason` takes it. */
+  readonly isRedrivable: boolean;
+}
+
+const REASONS: Readonly<Record<DeadLetterReason, ReasonRow>> = {
+  UNREADABLE: { isAnswered: true, isRedrivable: true },
+  UNKNOWN_SCHEMA: { isAnswered: true, isRedrivable: true },
+  NO_KEY: { isAnswered: false, isRedrivable: false },
+  INVALID_KEY: { isAnswered: false, isRedrivable: true },
+  TOO_LARGE: { isAnswered: true, isRedrivable: true },
+  SET_ASIDE: { isAnswered: false, isRedrivable: true },
+  REFUSED_DECISION: { isAnswered: false, isRedrivable: false },
+  UNREADABLE_BATCH: { isAnswered: false, isRedrivable: false },
+};
+
+export const DEAD_LETTER_REASONS = Object.keys(REASONS);
+export const REDRIVABLE_REASONS = reasonsThat(({ isRedrivable }) => isRedrivable);
+export const ANSWERED_REASONS = reasonsThat(({ isAnswered }) => isAnswered);
+
+function reasonsThat(is: (row: ReasonRow) => boolean): string[] {
+  return Object.entries(REASONS).flatMap(([reason, row]) => (is(row) ? [reason] : []));
+}
 
 export interface LetterSummary {
   partition: number;

@@ -14,10 +14,7 @@ import { readKeys, type KnownKeys } from './ledger.ts';
 import { letterName, otherLetterText, type RedriveNote } from './redrive-notes.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { wholeLetter } from './read-letter.ts';
-import { inText, originalHeaders, summaryOf } from './dead-letter.ts';
-
-/** Reasons for which the command got an INVALID result, if its key was free. */
-const ANSWERED_REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'TOO_LARGE'];
+import { ANSWERED_REASONS, inText, originalHeaders, summaryOf } from './dead-letter.ts';
 
 export interface RedriveTarget {
   topic: string;

@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
+import { REDRIVABLE_REASONS } from '../dead-letter.ts';
 import { planRedrives } from '../redrive-plan.ts';
 import { plannedLine, tallyOf, worstOf, type ReportLine } from '../redrive-report.ts';
 import { runRedrives, type RunOptions } from '../redrive-run.ts';
@@ -15,7 +16,6 @@ import { confirm, operatorName } from '../operator.ts';
 import { requireNothingHidden } from '../topic-reading.ts';
 
 /** Not UNREADABLE_BATCH: a batch is not a message that could be sent again. Decisions are not redriven with others. */
-const REASONS = ['UNREADABLE', 'UNKNOWN_SCHEMA', 'INVALID_KEY', 'TOO_LARGE', 'SET_ASIDE'] as const;
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1_000;
 /** The processor's own headers; a message that sets them would be misread. */
@@ -49,7 +49,7 @@ export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
         '--reason <reason>',
         'instead of a place: all dead letters with this reason that were not redriven yet',
       )
-        .choices(REASONS)
+        .choices(REDRIVABLE_REASONS)
         .conflicts(['key', 'againMayPayTwice']),
     )
     .option('--limit <number>', 'with --reason: publish at most this many', wholeNumber(1, LIMIT_MAX), LIMIT_DEFAULT)

@@ -4,10 +4,9 @@
  */
 import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
-import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
-import { letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
+import { DEAD_LETTER_REASONS, letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
 import { claimLetters, letterName, noteOf, noteText, readNotes, type RedriveNote } from '../redrive-notes.ts';
 import { readTopics, requireAllRead, requireNothingHidden } from '../topic-reading.ts';
@@ -15,17 +14,6 @@ import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
 import { exitOnClosedOutput } from '../output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { operatorName } from '../operator.ts';
-
-const REASONS: readonly DeadLetterReason[] = [
-  'UNREADABLE',
-  'UNKNOWN_SCHEMA',
-  'NO_KEY',
-  'INVALID_KEY',
-  'TOO_LARGE',
-  'SET_ASIDE',
-  'REFUSED_DECISION',
-  'UNREADABLE_BATCH',
-];
 
 export function addDeadLettersCommand(program: CliCommand): void {
   const deadLetters = program
@@ -41,7 +29,7 @@ function addList(deadLetters: CliCommand): void {
   deadLetters
     .command('list')
     .description('list the dead letters by lane, oldest first, without their values')
-    .addOption(new Option('--reason <reason>', 'only those with this reason').choices(REASONS))
+    .addOption(new Option('--reason <reason>', 'only those with this reason').choices(DEAD_LETTER_REASONS))
     .option('--open', 'only those that nobody redrove or acknowledged', false)
     .details(
       `
