@@ -1,4 +1,7 @@
-/** A judge who sees nothing proves nothing. Here is what no mutation of the processor shows (`npm run simulate -- --mutations`). */
+/**
+ * A judge who sees nothing proves nothing: each fault is put into right evidence, and must get its own sentence. A mutation of the
+ * processor (`npm run simulate -- --mutations`) may be noticed by any sentence.
+ */
 import { expect, test } from 'vitest';
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import { accountOf, STARTING_BALANCE, transferInOf } from '../../test/support/commands.ts';
@@ -85,7 +88,12 @@ const NAME = 'processor-1';
 const KILLED = { name: NAME, code: 1, signal: null };
 const { books } = evidenceOf();
 const wrongs: [string, JudgedEvidence, RegExp][] = [
+  ['a lost command', evidenceOf({ results: [conflict] }, 0), /transfer-1: 0 results/],
   ['two results', evidenceOf({ results: [first, { ...first, id: 'other' }, copy, conflict] }), /2 results/],
+  ['a second effect', evidenceOf({}, 2), /took effect 2 times/],
+  ['ACCEPTED without an effect', evidenceOf({}, 0), /ACCEPTED, but 0 effects/],
+  ['EXPIRED with an effect', evidenceOf({ results: withFirst('EXPIRED') }), /EXPIRED, but it took effect/],
+  ['REFUSED for a command that was right', evidenceOf({ results: withFirst('REFUSED') }, 0), /REFUSED, not ACCEPTED/],
   ['UNKNOWN that could be settled', evidenceOf({ results: withFirst('UNKNOWN') }), /could be settled/],
   [
     'UNKNOWN of a command whose calls were all answered',
@@ -93,6 +101,7 @@ const wrongs: [string, JudgedEvidence, RegExp][] = [
     /each of its calls was answered/,
   ],
   ['another answer to a copy', evidenceOf({ results: [first, { ...copy, id: 'other' }, conflict] }), /another/],
+  ['a copy without an answer', evidenceOf({ results: [first, conflict] }), /its copy message copy was not answered/],
   ['a conflict without an answer', evidenceOf({ results: [first, copy] }), /its conflict message/],
   [
     'CONFLICT for a copy',
@@ -102,9 +111,19 @@ const wrongs: [string, JudgedEvidence, RegExp][] = [
   ['money that moved past the effects', evidenceOf({ books: { ...books, balances: [] } }), /0 moved/],
   ['books out of balance', evidenceOf({ books: { ...books, balanced: false } }), /books are out/],
   [
+    'a status twice',
+    evidenceOf({ transactionEvents: [change(null, 'SENT'), change('SENT', 'SENT')] }),
+    /SENT comes twice in a row/,
+  ],
+  [
     'a status that is skipped',
     evidenceOf({ transactionEvents: [change(null, 'PENDING'), change('SENT', 'COMPLETED')] }),
     /before it came PENDING/,
+  ],
+  [
+    'statuses the wrong way round',
+    evidenceOf({ transactionEvents: [change(null, 'SENT'), change('SENT', 'PENDING')] }),
+    /PENDING after SENT, the wrong way round/,
   ],
   ['a process that did not end in order', evidenceOf({ badStops: [KILLED] }), /did not end in order/],
   [
@@ -156,8 +175,14 @@ test('poison that came to what it should is right, and no command of the run', (
 
 const poisonWrongs: [string, JudgedEvidence, RegExp][] = [
   ['poison without an answer', poisonedBy([], [unreadable]), /answered none, not INVALID/],
+  ['poison answered twice', poisonedBy([invalid, { ...invalid, id: 'x' }], [unreadable]), /poison-1 at 0:7: 2 results/],
   ['poison that is not buried', poisonedBy([invalid], []), /dead letter: no, not UNREADABLE/],
   ['poison buried with other bytes', poisonedBy([invalid], [unreadable], Buffer.from('x')), /another value/],
+  [
+    'a whole dead letter that says that it is a reference',
+    poisonedBy([invalid], [{ ...unreadable, 'dlq-by-reference': 'true' }]),
+    /says that it is a reference/,
+  ],
   ['a dead letter of nobody', poisonedBy([invalid], [unreadable, { 'dlq-topic': 'other' }]), /a dead letter/],
 ];
 
