@@ -59,16 +59,29 @@ test('right events are right, with the changes that passed unseen and the delay 
   expect(judgement.told.map(({ delayMs }) => delayMs)).toEqual([400, 400, 400]);
 });
 
-test.each<[string, Partial<StatusEvidence>]>([
-  ['a status that the service never had', { transactionEvents: [PENDING, told(2, 'PENDING', 'EXPIRED', 2_000)] }],
-  ['a gap in the numbers', { transactionEvents: [PENDING, PROCESSING, told(4, 'PROCESSING', 'COMPLETED', 3_000)] }],
+test.each<[string, Partial<StatusEvidence>, RegExp]>([
+  [
+    'a status that the service never had',
+    { transactionEvents: [PENDING, told(2, 'PENDING', 'EXPIRED', 2_000), told(3, 'EXPIRED', 'COMPLETED', 3_000)] },
+    /^Transaction:1: EXPIRED is told as change 2; really PENDING, PROCESSING, SENT, COMPLETED$/,
+  ],
+  [
+    'a gap in the numbers',
+    { transactionEvents: [PENDING, PROCESSING, told(4, 'PROCESSING', 'COMPLETED', 3_000)] },
+    /^Transaction:1: event 3 \(COMPLETED\) has the id of another change$/,
+  ],
   [
     'an instant at which it was not so',
     { transactionEvents: [PENDING, told(2, 'PENDING', 'PROCESSING', 9_000), COMPLETED] },
+    /^Transaction:1: PROCESSING is told with an instant at which it was not so$/,
   ],
-  ['a transaction that the service does not have', { histories: [] }],
-  ['no end', { transactionEvents: [PENDING, PROCESSING] }],
-  ['no end of a quote', { quoteEvents: QUOTE_EVENTS.slice(0, 1) }],
-])('events that tell %s are wrong', (_, changes) => {
-  expect(judged(changes).wrong).not.toEqual([]);
+  [
+    'a transaction that the service does not have',
+    { histories: [], quoteEvents: [] },
+    /^Transaction:1: events of what/,
+  ],
+  ['no end', { transactionEvents: [PENDING, PROCESSING] }, /^Transaction:1: PROCESSING is told last; really PENDING, /],
+  ['no end of a quote', { quoteEvents: QUOTE_EVENTS.slice(0, 1) }, /^Quote:1: PENDING is told last; really PENDING, /],
+])('events that tell %s are wrong', (_, changes, sentence) => {
+  expect(judged(changes).wrong).toEqual([expect.stringMatching(sentence)]);
 });
