@@ -558,9 +558,18 @@ describe('an answer that need not be the service\u2019s word', () => {
       expect(resultOf(found(doubt, shown({ status: 'COMPLETED' }), 17_500))).toMatchObject({ outcome: 'ACCEPTED' });
     });
 
-    test('is bought again where that shows EXPIRED: the first was not executed', () => {
+    test('is ACCEPTED where that shows FAILED by OFFRAMP_FAILED: it was executed, and is not bought again', () => {
+      const failed = shown({ status: 'FAILED', failureReason: 'OFFRAMP_FAILED' });
+      const result = resultOf(found(entryOf(due(turnedAway, 16_000)), failed, 17_500));
+      expect(result).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'LOOKUP' });
+    });
+
+    test.each([
+      ['EXPIRED', { status: 'EXPIRED' }],
+      ['FAILED by QUOTE_EXPIRED', { status: 'FAILED', failureReason: 'QUOTE_EXPIRED' }],
+    ])('is bought again where that shows %s: the first was not executed', (_what, transaction) => {
       const doubt = entryOf(due(turnedAway, 16_000));
-      const again = entryOf(due(entryOf(found(doubt, shown({ status: 'EXPIRED' }), 17_500)), 17_500));
+      const again = entryOf(due(entryOf(found(doubt, shown(transaction), 17_500)), 17_500));
       expect(again).toMatchObject({ step: 'CREATE', firstSentMs: null, unexecuted: null, phase: { state: 'INTENT' } });
     });
 
