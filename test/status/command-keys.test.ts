@@ -9,7 +9,7 @@ import {
   encodeTransactionState,
   type TransactionState,
 } from '../../src/status/transaction-state.ts';
-import type { Quote } from 'payment-processor-contract/types';
+import type { Quote, QuoteStatusChanged } from 'payment-processor-contract/types';
 import { aTransaction } from '../ledger/entries.ts';
 import { anObservation, answerOf } from './observations.ts';
 
@@ -37,18 +37,24 @@ function observed({ carried = {}, key, quote, status }: Step, index: number): Ob
 
 /**
  * Reduces one after the other; each observation and state is stored and read again, as between two owners.
- * @returns of each event: status, last key, all keys, who saw it
+ * @returns of each event of the transaction: status, last key, all keys, who saw it; and the quote's events
  */
-function fold(...steps: Step[]): { state: TransactionState; told: unknown[] } {
+function fold(...steps: Step[]): {
+  state: TransactionState;
+  told: unknown[];
+  ofQuote: QuoteStatusChanged[];
+} {
   let state: TransactionState | undefined;
+  const ofQuote: QuoteStatusChanged[] = [];
   const told = steps.flatMap((step, index) => {
     const stored = decodeObservation(encodeObservation(observed(step, index)));
     if (stored === null) throw new Error('the observation cannot be read');
     const { transactionEvent: event, ...reduced } = reduce(state, ID, stored, WRITTEN_MS);
+    ofQuote.push(...reduced.quoteEvents);
     state = decodeTransactionState(encodeTransactionState(reduced.state));
     return event === null ? [] : [[event.status, event.commandKey, event.commandKeys.join(), event.observedBy]];
   });
-  return { state: state!, told };
+  return { state: state!, told, ofQuote };
 }
 
 describe('an event names', () => {
@@ -74,6 +80,16 @@ describe('an event names', () => {
     const { state } = fold(...keys.map((key) => ({ key })));
     expect(COMMAND_KEYS_MAX).toBe(16);
     expect(state.commandKeys).toEqual(['key-0', ...keys.slice(4)]);
+  });
+
+  test('the last command in the quote\u2019s event as well, where that follows from the transaction', () => {
+    const { ofQuote } = fold(
+      { key: 'create', quote: 'PENDING' },
+      { key: 'execute', quote: 'PROCESSING' },
+      { status: 'COMPLETED' },
+    );
+    const { commandKey, derivedFromTransaction, status } = ofQuote.at(-1)!;
+    expect([status, commandKey, derivedFromTransaction]).toEqual(['COMPLETED', 'execute', true]);
   });
 });
 
