@@ -123,6 +123,27 @@ test('what readers are held against is asked anew: an answer of a moment ago wou
   await Promise.all([producer.disconnect(), offsets.stop()]);
 });
 
+test('a transaction that is not ended yet hides no end: its writer may have committed it and stand behind it before it is marked', async () => {
+  vi.useRealTimers();
+  const settings = plainKafkaSettings(inject('kafkaBrokers'));
+  const topic = `test-watch-${randomUUID()}`;
+  const kafka = createKafka(settings, 'test', { retry: PATIENT_RETRY });
+  await makeUsableTopics(kafka, [{ topic, numPartitions: 1 }]);
+  const producer = kafka.producer({ transactionalId: topic, maxInFlightRequests: 1, idempotent: true });
+  await producer.connect();
+  const transaction = await producer.transaction();
+  await transaction.send({ topic, messages: [{ value: 'x' }] });
+  const options = { groupId: topic, clientId: topic, clock: systemClock, log: () => undefined };
+  const offsets = new TopicOffsets(settings, options);
+  expect((await offsets.ends(topic)).get(0)?.high).toBe(0n);
+  expect((await offsets.bounds(topic, new Map())).get(0)?.highOffset).toBe(1n);
+  // Its group's coordinator may have to be made first.
+  const start = async (): Promise<bigint> => (await offsets.startOf(topic, 0)).highOffset;
+  await expect.poll(start, { timeout: 10_000 }).toBe(1n);
+  await transaction.abort();
+  await Promise.all([producer.disconnect(), offsets.stop()]);
+});
+
 test('a topic that is gone fails alone, and a stop ends all questions', async () => {
   vi.useRealTimers();
   const settings = plainKafkaSettings(inject('kafkaBrokers'));
