@@ -27,6 +27,8 @@ export function chaosReportOf(options: ChaosOptions, evidence: ChaosEvidence): S
   const judgement = judgeChaos(evidence);
   const { coordinatorOutages, plan, poison } = evidence;
   const { unknown } = judgement;
+  // What held then shows nothing.
+  const wasQuiet = options.disturbances.length > 0 && Object.keys(evidence.disturbances).length === 0;
   const heldBack = coordinatorOutages.map(({ heldBackMs }) => `${Math.round(heldBackMs / 1_000)} s`);
   const kinds = new Set(poison?.put.map(({ kind }) => kind.name)).size;
   const typesInWords = inWords(countedBy(plan.commands.map(({ type }) => type)));
@@ -65,7 +67,7 @@ export function chaosReportOf(options: ChaosOptions, evidence: ChaosEvidence): S
       ['books', evidence.books.balanced ? 'balanced' : 'OUT OF BALANCE'],
       ['elapsed', `${Math.round(evidence.elapsedMs / 1000)} s`],
     ],
-    wrong: judgement.wrong,
+    wrong: wasQuiet ? [...judgement.wrong, 'none of its disturbances took place'] : judgement.wrong,
   };
 }
 

@@ -12,8 +12,10 @@ import { POISON_KINDS } from '../../test/support/poison.ts';
 import type { BooksReport } from '../../test/support/sandbox-control.ts';
 import type { Poison } from '../../test/support/poison/kinds.ts';
 import type { ChaosCommand, ChaosMessage, MessageKind } from './chaos-commands.ts';
-import type { JudgedEvidence } from './chaos-evidence.ts';
+import type { ChaosEvidence, JudgedEvidence } from './chaos-evidence.ts';
 import { judgeChaos } from './chaos-judgement.ts';
+import { chaosReportOf } from './chaos-report.ts';
+import type { ChaosOptions } from './chaos-scenario.ts';
 import { ResultWatch } from './result-watch.ts';
 
 const KEY = 'transfer-1';
@@ -188,6 +190,16 @@ const poisonWrongs: [string, JudgedEvidence, RegExp][] = [
 
 test.each([...wrongs, ...poisonWrongs])('the judgement tells of %s', (_name, evidence, pattern) => {
   expect(judgeChaos(evidence).wrong.join('\n')).toMatch(pattern);
+});
+
+test.each<[string, string[], Record<string, number>, string[]]>([
+  ['that had none of its disturbances is no proof', ['broker killed'], {}, ['none of its disturbances took place']],
+  ['that had some is one', ['broker killed', 'rolling restart'], { 'broker killed': 1 }, []],
+  ['without disturbances is one', [], {}, []],
+])('a scene %s', (_, disturbances, counted, wrong) => {
+  const figures = { coordinatorOutages: [], faultHits: {}, recoveries: [], readinessAtTheEnd: [], ownEnds: [] };
+  const evidence = { ...evidenceOf(), ...figures, disturbances: counted } as Partial<ChaosEvidence> as ChaosEvidence;
+  expect(chaosReportOf({ disturbances } as Partial<ChaosOptions> as ChaosOptions, evidence).wrong).toEqual(wrong);
 });
 
 test('the first result of a key counts, a contradiction is reported, and a record that is read again is ignored', () => {
