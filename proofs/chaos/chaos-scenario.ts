@@ -11,8 +11,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { seededRandom } from 'payment-processor-sandbox/faults';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { Fault } from '../../test/support/sandbox-control.ts';
-import { makePlan, type ChaosType } from './chaos-commands.ts';
-import { gatherEvidence, type ChaosEvidence } from './chaos-evidence.ts';
+import type { Stack } from '../../test/support/stack.ts';
+import { makePlan, type ChaosType, type Plan } from './chaos-commands.ts';
+import { gatherEvidence, type ChaosEvidence, type Gathered } from './chaos-evidence.ts';
 import { brokersWhole, disturb, type DisturbanceName } from './disturbances.ts';
 import { Lives, type LivesOptions } from './lives.ts';
 import { Load } from './load.ts';
@@ -40,6 +41,8 @@ export interface ChaosOptions {
   readonly pauseMsMax?: number;
   /** Payments live through the service's whole life, and each change must be told. */
   readonly lives?: LivesOptions;
+  /** The processors go on until this is true of what a reader finds, or the limit is over. */
+  readonly isTold?: (found: Pick<Gathered, 'results' | 'transactionEvents'>) => boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -68,7 +71,7 @@ export async function runChaos(place: Place, options: ChaosOptions): Promise<Cha
   const { honourKeys, lives, seed } = options;
   const rigOptions = {
     name: 'chaos',
-    isRead: lives !== undefined,
+    isRead: lives !== undefined || options.isTold !== undefined,
     sandbox: { honourKeys, settleMs: lives?.settleMs ?? SETTLE_MS, randomSeed: seed },
     settings: {
       API_MAX_CONCURRENCY: '32',
@@ -142,6 +145,7 @@ async function run(place: Place, options: ChaosOptions, rig: Rig): Promise<Chaos
     const healedMs = Math.round(performance.now() - healedAtMs);
     await delay(isPlain ? PLAIN_SETTLED_MS : SETTLED_MS);
     await lives?.over(onProgress);
+    await untilTold(options, plan, stack).catch((error: unknown) => onProgress(String(error)));
     const states = await Promise.all(fleet.members.map(({ processor }) => processor.readiness().catch(String)));
     await fleet.stopAll();
     return {
@@ -166,4 +170,10 @@ async function run(place: Place, options: ChaosOptions, rig: Rig): Promise<Chaos
     clearInterval(reporter);
     lives?.close();
   }
+}
+
+async function untilTold({ isTold }: ChaosOptions, { commands }: Plan, { journal }: Stack): Promise<void> {
+  if (isTold === undefined) return;
+  const found = () => ({ results: journal.results(), transactionEvents: journal.transactionEvents() });
+  await journal.until(() => journal.resultCount() >= commands.length && isTold(found()), 'what must be told');
 }

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, inject, test } from 'vitest';
+import type { Gathered } from '../../proofs/chaos/chaos-evidence.ts';
 import { judgeChaos } from '../../proofs/chaos/chaos-judgement.ts';
 import { runChaos } from '../../proofs/chaos/chaos-scenario.ts';
 import { publishTransfers, transferInOf } from '../support/commands.ts';
@@ -19,7 +20,20 @@ afterEach(async () => {
   await stack().service.clearFaults();
 });
 
-test('a process that is killed at work moves no money twice, and leaves no command without its one result', async () => {
+/** Accepted commands whose transaction no event tells of, or whose rejection is not the last that is told. */
+function untold({ results, transactionEvents }: Pick<Gathered, 'results' | 'transactionEvents'>): string[] {
+  const last = new Map(transactionEvents.map(({ key, value }) => [key, value.status]));
+  const accepted = results.filter(({ value }) => value.outcome === 'ACCEPTED');
+  const told = accepted.map(({ key, value: { commandType, quote, transaction } }) => {
+    const status = last.get(transaction?.id ?? quote?.transactionId ?? '');
+    return { key, status, isRejection: commandType === 'reject-transaction' };
+  });
+  return told
+    .filter(({ isRejection, status }) => status === undefined || (isRejection && status !== 'REJECTED'))
+    .map(({ key, status }) => `${key}: ${status}`);
+}
+
+test('a process that is killed at work moves no money twice, and leaves no command without its one result and its events', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'payment-kills-'));
   const evidence = await runChaos(
     {
@@ -40,6 +54,7 @@ test('a process that is killed at work moves no money twice, and leaves no comma
       isPlain: true,
       poisonEveryMs: null,
       coordinatorEveryMs: Infinity,
+      isTold: (found) => untold(found).length === 0,
     },
   );
   await rm(directory, { recursive: true });
@@ -47,6 +62,7 @@ test('a process that is killed at work moves no money twice, and leaves no comma
   // Else a kill would prove nothing.
   expect(evidence.underWayAtKills.size).toBeGreaterThan(0);
   expect(judgeChaos(evidence).wrong).toEqual([]);
+  expect(untold(evidence)).toEqual([]);
 });
 
 test('a second process that joins amid a backlog shares the lanes; each command is called and answered once', async () => {
