@@ -80,8 +80,9 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   let underWay = 0;
   let isChecked = false;
   let checksFailed = 0;
-  /** Doubles with each trial that follows failed checks, up to eight times: in a full outage each may leave a call in doubt. */
+  /** Doubles, up to eight times, when the call of such a trial fails too: in a full outage each may leave a call in doubt. */
   let checksFailedMax = CHECKS_FAILED_MAX;
+  let isUncheckedTrial = false;
   let rampAllowance = Infinity;
   let lastFault: string | null = null;
   let calls = 0;
@@ -161,7 +162,8 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
         circuit.open();
         return;
       }
-      checksFailedMax = isReachable ? CHECKS_FAILED_MAX : Math.min(2 * checksFailedMax, 8 * CHECKS_FAILED_MAX);
+      if (isReachable) checksFailedMax = CHECKS_FAILED_MAX;
+      isUncheckedTrial = !isReachable;
       checksFailed = 0;
       isChecked = true;
       changed();
@@ -207,6 +209,9 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
         if (stageAtStart === 'ramp') circuit.open();
+        if (stageAtStart === 'trial' && isUncheckedTrial) {
+          checksFailedMax = Math.min(2 * checksFailedMax, 8 * CHECKS_FAILED_MAX);
+        }
         return error.result as Result;
       } finally {
         underWay -= 1;

@@ -97,3 +97,19 @@ test.each<[string, number]>([
   await Promise.all(results);
   expect(journal.results().some(({ key }) => key === 'refused')).toBe(false);
 });
+
+test('an hour without the service leaves few transfers in doubt: the others were never sent', async () => {
+  const { journal, publisher, service } = stack();
+  await stack().startProcessor({ BREAKER_RESET_MS: '5000', API_TIMEOUT_MS: '10000', SETTLING_TIME_MS: '10000' });
+  await service.addFaults({ kind: 'status', operation: 'any', httpStatus: 503 });
+  const keys = Array.from({ length: 720 }, (_, each) => `hour-${each}`);
+  for (const key of keys) {
+    await sleep(5_000);
+    const expiresAt = new Date(Date.now() + 300_000);
+    await publisher.publish('transfer-in', key, transferInOf(key), { expiresAt });
+  }
+  const outcomes = (await journal.resultsOfAll(keys, 330_000)).map(({ value }) => value.outcome);
+  const unknown = outcomes.filter((outcome) => outcome === 'UNKNOWN');
+  expect(unknown.length).toBeLessThan(10);
+  expect(outcomes.filter((outcome) => outcome === 'EXPIRED')).toHaveLength(keys.length - unknown.length);
+});

@@ -11,11 +11,11 @@ import { runCommand } from './program.ts';
 /** How long closing sockets may delay the process's end after all output is written. */
 const EXIT_GRACE_MS = 2_000;
 
-// A reader that closes our output early, such as `head`, is not a failure. The work continues, and the exit code gives its
-// outcome.
+// A reader that closes our output early, such as `head`, is not a failure, nor is a lost terminal (EIO). The work continues, and
+// the exit code gives its outcome.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
     if (exitsOnClosedOutput()) process.exit(EXIT_CODES.ok.code);
   });
 }
