@@ -78,7 +78,7 @@ class Fault extends Error {
 
 export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> {
   let underWay = 0;
-  let isChecked = false;
+  let isTrial = false;
   let checksFailed = 0;
   /** Doubles, up to eight times, when the call of such a trial fails too: in a full outage each may leave a call in doubt. */
   let checksFailedMax = CHECKS_FAILED_MAX;
@@ -113,7 +113,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
 
   const stage = (): BreakerStage => {
     if (circuit.opened) return 'open';
-    if (circuit.halfOpen) return isChecked ? 'trial' : 'checking';
+    if (circuit.halfOpen) return isTrial ? 'trial' : 'checking';
     return rampAllowance === Infinity ? 'closed' : 'ramp';
   };
   const changed = (): void => {
@@ -152,11 +152,11 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
     changed();
   });
   circuit.on('halfOpen', () => {
-    isChecked = false;
+    isTrial = false;
     changed();
     void options.isServiceReachable().then((isReachable) => {
       // A call from before the outage may have closed or reopened the breaker during the check.
-      if (!circuit.halfOpen || isChecked) return;
+      if (!circuit.halfOpen || isTrial) return;
       checksFailed = isReachable ? 0 : checksFailed + 1;
       if (!isReachable && checksFailed < checksFailedMax) {
         circuit.open();
@@ -165,7 +165,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
       if (isReachable) checksFailedMax = CHECKS_FAILED_MAX;
       isUncheckedTrial = !isReachable;
       checksFailed = 0;
-      isChecked = true;
+      isTrial = true;
       changed();
     });
   });

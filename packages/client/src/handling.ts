@@ -9,6 +9,7 @@ import { messageOf } from 'payment-processor-contract/registry-http';
 import { PaymentClientError, requireFunction, requireWhole, TIMER_MS_MAX } from './client-error.ts';
 import type { PaymentEvent } from './events.ts';
 import { notice, type Noticing } from './notices.ts';
+import { onAbort } from './on-abort.ts';
 
 export interface HandlerOptions extends Noticing {
   /** Awaited before the next event (of its key, with `concurrency`). If it throws, it is retried: see `handlerRetry`. */
@@ -48,11 +49,8 @@ const RETRY_DEFAULT: HandlerRetry = { attempts: 5, firstDelayMs: 250, delayMsMax
  */
 export async function handleEvent(event: PaymentEvent, options: HandlerOptions, closing: AbortSignal): Promise<void> {
   const timeoutMs = options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS;
-  // Not AbortSignal.any: Node before 24.21 keeps each such signal for as long as its sources live.
   const stop = new AbortController();
-  const close = (): void => stop.abort();
-  closing.addEventListener('abort', close, { once: true });
-  if (closing.aborted) close();
+  const listenNoMore = onAbort(closing, () => stop.abort());
   const timeout = Promise.withResolvers<never>();
   let timeoutError = null as PaymentClientError | null;
   const timer = setTimeout(() => {
@@ -74,7 +72,7 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
     throw new PaymentClientError('HANDLER_FAILED', messageOf(error), { cause: error });
   } finally {
     clearTimeout(timer);
-    closing.removeEventListener('abort', close);
+    listenNoMore();
   }
 }
 

@@ -1,6 +1,7 @@
 /** Reads a stream's topic up to the end that it had at the start, records of open transactions included. */
 import type { PaymentEvent, Stream } from './events.ts';
 import { onlyOutages } from './notices.ts';
+import { onAbort } from './on-abort.ts';
 import type { PublisherSettings } from './settings.ts';
 import { subscribeUntilWritten, type ConnectionOptions } from './subscription.ts';
 
@@ -29,14 +30,12 @@ export function laneReader(settings: PublisherSettings, options: ConnectionOptio
       onEvent,
       ...(key === null ? {} : { key }),
     });
-    const stop = (): void => void subscription.close();
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
+    const listenNoMore = onAbort(signal, () => void subscription.close());
     try {
       await subscription.ended;
       return !signal.aborted;
     } finally {
-      signal.removeEventListener('abort', stop);
+      listenNoMore();
       await subscription.close();
     }
   };

@@ -10,6 +10,7 @@ import type { CommandAnswer } from './answers.ts';
 import type { PaymentEvent } from './events.ts';
 import type { LaneReader } from './lane-reader.ts';
 import type { LiveEvents } from './live-events.ts';
+import { onAbort } from './on-abort.ts';
 import { CLOCK_SKEW_MS_MAX, KnownPayment, transactionOf, withoutEnd, type PaymentState } from './payment-state.ts';
 
 export interface SettlementOptions {
@@ -56,7 +57,6 @@ export async function followPayment(
   const known = new KnownPayment(key, fingerprint ?? null);
   if (typeof of !== 'string') known.takeResult(of);
   const sinceMs = since?.getTime() ?? (typeof of === 'string' ? null : of.timestampMs);
-  // Not AbortSignal.any: Node before 24.21 keeps each such signal for as long as its sources live.
   const stop = new AbortController();
   let endedBy = null as 'timeout' | 'signal' | null;
   const stopped = Promise.withResolvers<undefined>();
@@ -66,9 +66,7 @@ export async function followPayment(
     stopped.resolve(undefined);
   };
   const timer = setTimeout(() => end('timeout'), timeoutMs).unref();
-  const stopWaiting = (): void => end('signal');
-  signal?.addEventListener('abort', stopWaiting, { once: true });
-  if (signal?.aborted === true) stopWaiting();
+  const listenNoMore = signal && onAbort(signal, () => end('signal'));
   try {
     const following = follow(known, { key, sinceMs }, topics, stop.signal);
     following.catch(() => undefined);
@@ -78,7 +76,7 @@ export async function followPayment(
     return stateAtEnd(known, key, { endedBy: 'reading', reason: messageOf(error) });
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener('abort', stopWaiting);
+    listenNoMore?.();
     stop.abort();
   }
   if (endedBy === 'timeout')

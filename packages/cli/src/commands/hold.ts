@@ -111,11 +111,9 @@ function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: 
   const types = order.commandTypes.length === 0 ? 'any type' : order.commandTypes.join(', ');
   const confirmed = `all ${lanes} lanes have confirmed`;
   if (action === 'RELEASE') {
-    const [one, ...more] = order.commandTypes.filter((type) => QUOTE_STEPS.includes(type));
-    const steps =
-      one === undefined || more.length > 0
-        ? ''
-        : `. A quote with immediatelyExecute also waits while ${one === 'create-quote' ? 'execute-quote' : 'create-quote'} is held`;
+    const [other, ...more] = QUOTE_STEPS.filter((type) => !order.commandTypes.includes(type));
+    const isOneReleased = other !== undefined && more.length === 0;
+    const steps = isOneReleased ? `. A quote with immediatelyExecute also waits while ${other} is held` : '';
     return `released: calls for ${types} may begin again; ${confirmed}${steps}`;
   }
   if (!isInForce({ until }, nowMs))
