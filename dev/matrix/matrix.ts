@@ -1,5 +1,5 @@
 /**
- * `npm run matrix`: runs the tests of each row once, one row after the other, and prints one table. Exit code 0 if every
+ * `node dev/matrix/matrix.ts`: runs the tests of each row once, one row after the other, and prints one table. Exit code 0 if every
  * row passed, 1 if one failed.
  */
 import { readFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { installTool, toolPath } from '../operations/install-tools.ts';
 import { OPERATIONS_TOOLS } from '../operations/tool-pins.ts';
 import { MATRIX_ROWS, type MatrixRow } from './rows.ts';
 
-const USAGE = `Usage: npm run matrix -- [options]
+const USAGE = `Usage: node dev/matrix/matrix.ts [options]
 
 Runs the tests of each row, one row after the other:
 ${MATRIX_ROWS.map(({ name, title }) => `  ${name.padEnd(25)} ${title}`).join('\n')}

@@ -2,7 +2,7 @@
  * The proof by chaos: `npm run chaos -- [--scene NAME] [--minutes N] [--seed N] ...`. Kafka, the registry and the sandbox run
  * on this machine. Exit code 0 when every promise held; 1 with what was wrong, and where the logs are; 2 for wrong arguments.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -31,6 +31,7 @@ ${Object.entries(SCENES)
   --coordinator-outage-every 3m   the coordinator of transactions is lost for a minute
   --only A,B                      outages by parts of their names
   --keep-logs
+  --json                          the figures as JSON
 `;
 
 function parse(words: string[]) {
@@ -49,6 +50,7 @@ function parse(words: string[]) {
       'coordinator-outage-every': { type: 'string' },
       only: { type: 'string', default: '' },
       'keep-logs': { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
     },
   });
   const scene = SCENES[values.scene];
@@ -67,6 +69,7 @@ function parse(words: string[]) {
     coordinatorEveryMs: durationMsOf('coordinator-outage-every', values['coordinator-outage-every']) ?? Infinity,
     only: listOf(values.only, (name): name is string => name !== ''),
     keepsLogs: values['keep-logs'],
+    isJson: values.json,
   };
 }
 
@@ -105,11 +108,10 @@ try {
   const { brokers: kafkaBrokers, registryUrl: schemaRegistryUrl } = engine;
   const report = await scene.run({ engine, kafkaBrokers, schemaRegistryUrl, directory, onProgress }, options);
   hasFailed = report.wrong.length > 0;
-  await writeFile(join(directory, 'report.json'), JSON.stringify(report, null, 2));
-  console.log(textOf(report));
+  console.log(options.isJson ? JSON.stringify(report, null, 2) : textOf(report));
 } finally {
   await endings.endAll();
-  if (hasFailed || options.keepsLogs) console.error(`seed ${options.seed}; logs and report are in ${directory}`);
+  if (hasFailed || options.keepsLogs) console.error(`seed ${options.seed}; logs are in ${directory}`);
   else await rm(directory, { recursive: true, force: true });
   process.exitCode = hasFailed ? 1 : 0;
 }

@@ -1,7 +1,5 @@
 /**
- * The processor beside a plain consumer, interleaved: `node proofs/bench/race/race.ts [--commands 20000] [--rounds 3]
- * [--rates 200,500] [--lanes 6] [--processes 1] [--only processor,each-batch] [--json]`. Uses KAFKA_BROKERS and SCHEMA_REGISTRY_URL if set,
- * else an engine of its own.
+ * The processor beside a plain consumer, interleaved: see USAGE.
  *
  * Full speed: all commands are there when the contestant starts; from the first call to the last result that a reader of
  * committed records gets. Latency: commands come at a steady rate, each timed from its publishing to its result; what comes in
@@ -11,6 +9,7 @@
 import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { parseArguments } from 'payment-processor-local-kafka/command-line';
 import { kafkaAtHand } from '../../kafka-at-hand.ts';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { Stack } from '../../../test/support/stack.ts';
@@ -20,17 +19,32 @@ import { CONTESTANTS, cpuMs, start, startScript, type Contestant } from './conte
 import { ResultTimes } from './result-times.ts';
 import { writtenBytes } from './written-bytes.ts';
 
-const { values } = parseArgs({
-  options: {
-    commands: { type: 'string', default: '20000' },
-    rounds: { type: 'string', default: '3' },
-    rates: { type: 'string', default: '200,500' },
-    lanes: { type: 'string', default: '6' },
-    // Of the processor; the slots are shared out among them.
-    processes: { type: 'string', default: '1' },
-    only: { type: 'string', default: CONTESTANTS.join() },
-    json: { type: 'boolean', default: false },
-  },
+const USAGE = `Usage: npm run bench -- [options]
+
+Uses KAFKA_BROKERS and SCHEMA_REGISTRY_URL if set, else starts Kafka and a registry.
+
+  --commands 20000, --rounds 3, --lanes 6
+  --rates 200,500            commands per second of the rounds that measure latency
+  --processes 1              processors; they share the call slots
+  --only A,B                 contestants: ${CONTESTANTS.join(', ')}
+  --json                     the figures as JSON
+`;
+
+const values = parseArguments(USAGE, (args) => {
+  const { values: given } = parseArgs({
+    args,
+    options: {
+      commands: { type: 'string', default: '20000' },
+      rounds: { type: 'string', default: '3' },
+      rates: { type: 'string', default: '200,500' },
+      lanes: { type: 'string', default: '6' },
+      processes: { type: 'string', default: '1' },
+      only: { type: 'string', default: CONTESTANTS.join() },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  return given.help ? null : given;
 });
 
 const SLOTS = 100;
