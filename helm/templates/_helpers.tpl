@@ -274,13 +274,13 @@ spec:
     unclean.leader.election.enable: 'false'
 {{- end }}
 
-{{/* A KafkaUser with the rights of a role: (dict "context" $ "role" ... "name" ...). */}}
+{{/* A KafkaUser with the rights of its roles: (dict "context" $ "name" ... "roles" (list ...)). */}}
 {{- define "processor.kafkaUser" }}
 {{- $context := .context }}
 {{- $prefix := include "processor.prefix" $context }}
 {{- $group := include "processor.group" $context }}
 {{- $sandbox := eq (include "processor.setting" (list $context "SANDBOX_COMMANDS" "false")) "true" }}
-{{- $rights := index ($context.Files.Get "files/rights.json" | fromJson) .role }}
+{{- $rights := $context.Files.Get "files/rights.json" | fromJson }}
 ---
 apiVersion: {{ $context.Values.strimzi.apiVersion }}
 kind: KafkaUser
@@ -298,13 +298,15 @@ spec:
   authorization:
     type: simple
     acls:
-      {{- range $rights }}
+      {{- range .roles }}
+      {{- range index $rights . }}
       {{- if or $sandbox (not .onlyWithSandboxCommands) }}
       - resource:
           type: {{ .resource.type }}
           name: {{ .resource.name | replace "@prefix@" $prefix | replace "@group@" $group }}
           patternType: {{ .resource.patternType }}
         operations: [{{ join ", " .operations }}]
+      {{- end }}
       {{- end }}
       {{- end }}
 {{ end }}

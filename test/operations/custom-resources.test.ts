@@ -46,6 +46,25 @@ function configOf(values: Values): Config {
   return read.config;
 }
 
+function grantedTo(user: string, users: readonly With<KafkaUser>[]): string[] | undefined {
+  const found = users.find(({ metadata: { name } }) => name === user);
+  return found?.spec.authorization.acls
+    .flatMap(({ operations, resource }) =>
+      operations.map((operation) => `${operation} ${resource.type} ${resource.patternType} ${resource.name}`),
+    )
+    .sort();
+}
+
+function rightsInChart(roles: readonly Role[], values: Values): string[] {
+  return roles
+    .flatMap((role) => rightsOf(role, configOf(values)))
+    .map(({ name, operation, pattern, resource }) => {
+      const type = resource === 'transactional-id' ? 'transactionalId' : resource;
+      return `${operation} ${type} ${pattern === 'literal' ? 'literal' : 'prefix'} ${name}`;
+    })
+    .sort();
+}
+
 describe('resources of operators', () => {
   it('has a ScaledObject that scales on what more processes would help with, in this release only', async () => {
     const query = `sum(payments_not_admitted_messages{namespace="${NAMESPACE}",job="${FULL_NAME}",cause=~"catching-up|no-slot"})`;
@@ -100,17 +119,14 @@ describe('resources of operators', () => {
       const users = ofKind(await render(values), 'KafkaUser') as unknown as With<KafkaUser>[];
       const names = { processor: 'payment-processor', ...roles } as Record<Role, string>;
       expect(users.map(({ metadata: { name } }) => name).sort()).toEqual(Object.values(names).sort());
-      for (const role of ROLE_NAMES) {
-        const found = users.find(({ metadata: { name } }) => name === names[role]);
-        const rights = found?.spec.authorization.acls.flatMap(({ operations, resource }) =>
-          operations.map((operation) => `${operation} ${resource.type} ${resource.patternType} ${resource.name}`),
-        );
-        const wanted = rightsOf(role, configOf(values)).map(({ name, operation, pattern, resource }) => {
-          const type = resource === 'transactional-id' ? 'transactionalId' : resource;
-          return `${operation} ${type} ${pattern === 'literal' ? 'literal' : 'prefix'} ${name}`;
-        });
-        expect(rights?.sort()).toEqual(wanted.sort());
-      }
+      for (const role of ROLE_NAMES) expect(grantedTo(names[role], users)).toEqual(rightsInChart([role], values));
     },
   );
+
+  it('has one KafkaUser for roles with the same name', async () => {
+    const values = merged(EVERYTHING, { strimzi: { roles: { operator: 'payment-processor' } } });
+    const users = ofKind(await render(values), 'KafkaUser') as unknown as With<KafkaUser>[];
+    expect(users).toHaveLength(1);
+    expect(grantedTo('payment-processor', users)).toEqual(rightsInChart(['processor', 'operator'], values));
+  });
 });
