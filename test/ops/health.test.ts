@@ -3,6 +3,10 @@ import { readiness } from '../../src/ops/health.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
 
+/** A module of the page, without browser types. */
+const nextSteps: unknown = await import(new URL('../../src/ops/page/next-steps.js', import.meta.url).href);
+const { stepOfReason } = nextSteps as { stepOfReason: (reason: string) => { advice: string } };
+
 type Row = [name: string, reasons: string[], change: (processor: FakeProcessor) => void];
 
 function openBreakers(processor: FakeProcessor, ...operations: readonly (typeof COMMAND_TYPES)[number][]): void {
@@ -166,3 +170,7 @@ function expectReadiness(ready: boolean, reasons: readonly string[], change: Row
 
 test.each(READY)('ready: %s', (_name, reasons, change) => expectReadiness(true, reasons, change));
 test.each(NOT_READY)('not ready: %s', (_name, reasons, change) => expectReadiness(false, reasons, change));
+
+test.each([...READY, ...NOT_READY])('the page says what to do: %s', (_name, reasons) => {
+  for (const reason of reasons) expect(stepOfReason(reason).advice, reason).not.toBe('See the log.');
+});

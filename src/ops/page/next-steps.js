@@ -13,6 +13,19 @@ const LAG = 'cli lag';
 
 /** For each reason of readiness, by how the reason begins; the first match counts. @type {readonly (readonly [string, string, string | null, string | null])[]} */
 const REASONS = [
+  [
+    'starting',
+    'Kafka or the registry does not answer. The process retries by itself. Check them, and the network.',
+    'PaymentsKafkaNotAnswering',
+    DOCTOR,
+  ],
+  [
+    'refused by Kafka',
+    'Correct the credentials, rights or certificate. The process retries by itself, and rereads files.',
+    'PaymentsKafkaRefused',
+    'cli doctor --rights --role processor',
+  ],
+  ['Kafka access cannot be checked', 'Check the brokers and the network.', 'PaymentsKafkaNotAnswering', DOCTOR],
   ['draining', 'It ends its calls, commits their answers and hands its lanes over. Nothing to do.', null, null],
   [
     'not yet assigned',
