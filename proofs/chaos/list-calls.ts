@@ -1,4 +1,4 @@
-/** Records when the service in this process is asked for pages of transactions, until `close`. */
+/** Records when pollers ask the service in this process for pages of transactions, until `close`. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 
@@ -35,8 +35,8 @@ export class ListCalls {
     const { request } = message as { request: IncomingMessage };
     if (request.socket.localPort !== this.#port || request.method !== 'GET') return;
     const url = request.url ?? '';
-    // A page of one is the service check of a starting processor, not a poll.
-    const isPage = url.includes('/transactions?') && !url.startsWith('/control/') && !/[?&]limit=1(&|$)/.test(url);
-    if (isPage) this.atMs.push(Date.now());
+    // A page of one is the service check of a starting processor. Only look-ups sort: the poller's limit does not count them.
+    const isOther = url.startsWith('/control/') || /[?&](limit=1(&|$)|sortOrder=)/.test(url);
+    if (url.includes('/transactions?') && !isOther) this.atMs.push(Date.now());
   };
 }

@@ -30,7 +30,7 @@ export interface LivesEvidence {
   readonly unannounced: ReadonlySet<string>;
   /** When the processors were ready, on the wall clock. */
   readonly beganMs: number;
-  /** How many pages the service was asked for. */
+  /** How many pages the poller requested. */
   readonly listCalls: number;
   readonly listCallsInAMinuteMax: number;
   /** From the last change at the service until the events said the same. */
