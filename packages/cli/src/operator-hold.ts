@@ -165,6 +165,10 @@ async function ownersInWords(
       : [{ waited, text: `${named(waited)} of ${clientId} at ${clientHost.replace(/^\//, '')}` }];
   });
   const unowned = lanes.filter((lane) => !owned.some(({ waited }) => waited.includes(lane)));
-  const noOwner = `${named(unowned)} (no owner; the next owner reads the order before its first call)`;
+  const why =
+    members.length === 0
+      ? `KAFKA_GROUP_ID=${groupId} has no member: no process runs, or the processes have another group`
+      : 'no owner; the next owner reads the order before its first call';
+  const noOwner = `${named(unowned)} (${why})`;
   return [...owned.map(({ text }) => text), ...(unowned.length > 0 ? [noOwner] : [])].join('; ');
 }

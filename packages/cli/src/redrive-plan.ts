@@ -164,6 +164,8 @@ export interface PlanOptions {
   readonly notes: ReadonlyMap<string, readonly RedriveNote[]>;
   /** Several at once: no one checks each letter, so letters that may pay twice are left out. */
   readonly isBulk: boolean;
+  /** The operator accepts that the single letter may pay twice. */
+  readonly mayPayTwice: boolean;
 }
 
 export interface TargetedLetter {
@@ -208,7 +210,7 @@ export function readyOf(
   { letter, ownKey, target }: TargetedLetter,
   ledger: KnownKeys,
   taken: Map<string, string>,
-  { isBulk, notes: redrives }: PlanOptions,
+  { isBulk, mayPayTwice, notes: redrives }: PlanOptions,
 ): ReadyRedrive {
   const known = ledger.entries.get(target.key);
   const entry = known ?? null;
@@ -224,8 +226,8 @@ export function readyOf(
     ...(ownKey === null ? [] : [whyItMayBePaid(letter, ownKey, ledger), earlierRedrive(letter, ownKey, redrives)]),
     isNewKey && known === null ? forgottenText('the key', target.key) : null,
   ].filter((one) => one !== null);
+  const [doubt] = doubts;
   if (isBulk) {
-    const [doubt] = doubts;
     if (doubt !== undefined) throw unsent('refused', `${doubt}. If it is not, redrive this one alone`);
     const other = taken.get(target.key);
     if (other !== undefined) {
@@ -237,7 +239,11 @@ export function readyOf(
     taken.set(target.key, letterName(letter));
   }
   // The processor does not pay a known key again.
-  return { kind: 'ready', letter, target, notes: entry === null ? [...notes, ...doubts] : notes };
+  if (entry !== null) return { kind: 'ready', letter, target, notes };
+  if (doubt !== undefined && !mayPayTwice) {
+    throw unsent('refused', `${doubt}. Publishing it may pay twice, and requires --again-may-pay-twice`);
+  }
+  return { kind: 'ready', letter, target, notes: [...notes, ...doubts] };
 }
 
 /**

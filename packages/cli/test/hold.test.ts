@@ -35,7 +35,7 @@ test('what cannot be held is refused, and a hold that nobody confirms says so', 
   expect(await cli('hold', '--reason', 'x', '--until', '2020-01-01T00:00:00Z')).toMatchObject({ code: 2 });
   const alone = await cli('hold', 'transfer-in', '--reason', 'nobody runs', '--wait-for', '2s');
   expect(alone).toMatchObject({ code: 5, documents: [{ kind: 'hold', reason: 'nobody runs', until: null }] });
-  expect(alone.stderr).toMatch(/lanes 0, 1, 2 \(no owner; the next owner reads the order before its first call\)/);
+  expect(alone.stderr).toMatch(/lanes 0, 1, 2 \(KAFKA_GROUP_ID=\S+ has no member: /);
   expect((await runCli(environment(), 'holds')).stdout).toMatch(/nobody runs {2}\(not released: transfer-in\)/);
 });
 
@@ -93,6 +93,7 @@ test('under load, with a member that stands still and one that joins: no call be
   expect(audit.documents.at(-1)?.['lanes']).toHaveLength(LANES);
   const doctor = await runCli({ ...stack().environment }, 'doctor');
   expect(doctor.stdout).toMatch(/^problem +holds +.* ordered a hold of create-quote, .*incident 31/m);
+  expect(doctor.stdout).toContain(`end it with \`release ${COMMAND_TYPES.join(' ')}\``);
   // Another operator's hold does not end without a word.
   const mine = await cli('hold', 'create-quote', '--reason', 'mine', '--operator', 'bob');
   expect(mine.stderr).toMatch(/ordered a hold of create-quote at \S+ \(incident 31\); this hold ends it/);

@@ -12,6 +12,7 @@ function plan(
   {
     days = 1,
     isBulk = true,
+    mayPayTwice = false,
     key = 'order-1',
     ownKey = 'order-1',
     forgotten = [],
@@ -19,6 +20,7 @@ function plan(
   }: {
     days?: number;
     isBulk?: boolean;
+    mayPayTwice?: boolean;
     key?: string;
     ownKey?: string;
     forgotten?: string[];
@@ -31,23 +33,29 @@ function plan(
   const entries = new Map<string, Entry | null>(forgotten.map((name) => [name, null]));
   if (own !== undefined) entries.set(ownKey, own);
   const target = { topic: 'commands', key, commandType: 'transfer-in' as const };
-  const options = { key: null, keySuffix: null, headers: new Map(), notes: new Map([['2/9', redriven]]), isBulk };
+  const notes = new Map([['2/9', redriven]]);
+  const options = { key: null, keySuffix: null, headers: new Map(), notes, isBulk, mayPayTwice };
   return readyOf({ letter, ownKey, target }, { entries, knownFromMs: [Date.now() - 7 * DAY_MS] }, new Map(), options)
     .notes;
 }
+
+const UNFLAGGED = { isBulk: false };
+const FLAGGED = { isBulk: false, mayPayTwice: true };
+const REQUIRES_FLAG = /may be the same payment.*requires --again-may-pay-twice/;
 
 describe('a letter whose own key may have been paid', () => {
   test.each([
     ['and forgotten since', null, 1, 'the ledger has forgotten the command of its own key order-1'],
     ['longer ago than the ledger can tell', undefined, 8, 'the dead letter is older than'],
     ['or is being paid', entryAt('transfer-in'), 1, 'the command of its own key order-1 is not finished'],
-  ])('%s is left out of many, and goes by its place under another key with a word of it', (_, own, days, words) => {
+  ])('%s is left out of many, and alone requires a flag under another key', (_, own, days, words) => {
     for (const key of ['order-1', 'order-1-again']) expect(() => plan(own, { days, key })).toThrow(words);
-    const notes = plan(own, { days, isBulk: false, key: 'order-1-again' });
+    expect(() => plan(own, { days, ...UNFLAGGED, key: 'order-1-again' })).toThrow(REQUIRES_FLAG);
+    const notes = plan(own, { days, ...FLAGGED, key: 'order-1-again' });
     expect(notes.at(-1)).toMatch(new RegExp(`^${words}.*it may be the same payment; check with \`show order-1\``));
   });
 
-  test('by another letter of the key is left out of many, and goes by its place with a word of it', () => {
+  test('by another letter of the key is left out of many, and alone requires a flag', () => {
     const note = {
       partition: 2,
       letterOffset: 9n,
@@ -60,18 +68,21 @@ describe('a letter whose own key may have been paid', () => {
     const words =
       /the dead letter 2\/9 of the same key order-1 was marked as redriven under order-1b by dana .* may be the same payment/;
     expect(() => plan(undefined, { redriven, key: 'order-1-again' })).toThrow(words);
-    expect(plan(undefined, { redriven, key: 'order-1-again', isBulk: false }).at(-1)).toMatch(words);
+    expect(() => plan(undefined, { redriven, key: 'order-1-again', ...UNFLAGGED })).toThrow(REQUIRES_FLAG);
+    expect(plan(undefined, { redriven, key: 'order-1-again', ...FLAGGED }).at(-1)).toMatch(words);
   });
 
-  test('under the new key, which is forgotten since, is left out of many, and goes by its place with a word of it', () => {
+  test('under the new key, which is forgotten since, is left out of many, and alone requires a flag', () => {
     const words = 'the ledger has forgotten the command of the key order-1-again: it may be the same payment';
     const forgotten = { key: 'order-1-again', forgotten: ['order-1-again'] };
     expect(() => plan(undefined, forgotten)).toThrow(words);
-    expect(plan(undefined, { ...forgotten, isBulk: false }).at(-1)).toContain(words);
+    expect(() => plan(undefined, { ...forgotten, ...UNFLAGGED })).toThrow(REQUIRES_FLAG);
+    expect(plan(undefined, { ...forgotten, ...FLAGGED }).at(-1)).toContain(words);
   });
 
-  test('gets a warning under its own key, where the ledger would take it for a new one', () => {
-    expect(plan(null, { isBulk: false }).at(-1)).toMatch(/has forgotten .* may be the same payment/);
+  test('requires a flag under its own key, where the ledger would take it for a new one', () => {
+    expect(() => plan(null, UNFLAGGED)).toThrow(REQUIRES_FLAG);
+    expect(plan(null, FLAGGED).at(-1)).toMatch(/has forgotten .* may be the same payment/);
   });
 });
 

@@ -63,7 +63,7 @@ export function addDeadLettersRedriveCommand(deadLetters: CliCommand): void {
     .option('--operator <name>', 'who redrives; default: PAYMENTS_OPERATOR or the system user')
     .option(
       '--again-may-pay-twice',
-      'publish it even though it was redriven before: its payment may be made twice',
+      'publish it even though its payment may have been made: it may be made twice',
       false,
     )
     .option('--yes', 'do not ask for confirmation; required without a terminal', false)
@@ -73,13 +73,13 @@ It first shows what it will do, and asks for confirmation. Without a terminal it
 A message that could not be read has a result already: INVALID, or FAILED if it was set aside. Its key keeps that
 result. Publish such a message under a new key (--key, --key-suffix).
 Only the publisher knows whether it has requested the payment again under another key. Ask the publisher first.
-The dead letters stay, each with a note of who redrove it and under which key. To redrive one a second time,
---again-may-pay-twice is required.
+The dead letters stay, each with a note of who redrove it and under which key. --again-may-pay-twice is required where
+the payment may have been made:
+- the dead letter, or another one with the same key, was redriven or acknowledged before;
+- its own key has another result, or may have had one that was forgotten.
 
-With --reason nobody checks each dead letter. So it leaves these out, and prints why:
-- operators' decisions;
-- those whose payment may have been made: their own key has another result, or may have had one that was forgotten;
-- those with the key of another one that was redriven or acknowledged before, or is in this run.
+With --reason nobody checks each dead letter. So it leaves such dead letters out, and prints why. It also leaves out
+operators' decisions, and those with the key of another one in this run.
 
 Exit codes:
   0  all were published (with --await: and ACCEPTED)
@@ -114,6 +114,7 @@ Examples:
         keySuffix: flags.keySuffix ?? null,
         headers: flags.header,
         isBulk: place === undefined,
+        mayPayTwice: flags.againMayPayTwice,
         isUnmasked: flags.unmasked,
       };
       if (place === undefined) await redriveMany(settings, flags, options, output);

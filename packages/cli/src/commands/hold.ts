@@ -118,7 +118,8 @@ function doneText({ action, until, ...order }: HoldOrder, lanes: number, nowMs: 
   }
   if (!isInForce({ until }, nowMs))
     return `held until ${until}, which has passed: calls for ${types} may begin again; ${confirmed}`;
-  const ends = until === null ? 'until `release`' : `until ${until}, or \`release\``;
+  const release = `\`${['release', ...order.commandTypes].join(' ')}\``;
+  const ends = until === null ? `until ${release}` : `until ${until}, or ${release}`;
   return `held ${ends}: no call for ${types} begins; ${confirmed}. Calls that had already begun still end`;
 }
 

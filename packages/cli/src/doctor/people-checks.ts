@@ -29,7 +29,7 @@ export async function checkHolds(settings: CliSettings): Promise<CheckMessages> 
   const unread = hidden.map((cut) => notChecked(notRead(cut)));
   if (holds.length === 0 && unread.length === 0) return ok('none');
   const held = holds.map((audited) =>
-    problem(`${holdText(audited)}: once the reason is over, end it with \`release\``),
+    problem(`${holdText(audited)}: once the reason is over, end it with \`release ${audited.inForce.join(' ')}\``),
   );
   return [...held, ...unread];
 }
