@@ -53,6 +53,8 @@ const timeline = new Timeline(() => clock.nowMs());
 const steps = new StartSteps({ clock, log });
 const tracing = await openTracing(process.env, { config, topics, clock, log });
 
+/** Of log lines about Kafka's answers. */
+const ACCESS_LEVELS = { allowed: 'info', unknown: 'warn', refused: 'error' } as const;
 /** Longer than a call, its commit and the handover may take. After that the process exits even if something hangs. */
 const endDeadlineMs = config.API_TIMEOUT_MS + 20_000;
 let isEnding = false;
@@ -105,7 +107,7 @@ const lanes = new LaneSet({
   address: () => address,
   // After a restart the process can work again. Without one it would keep lanes that it cannot serve.
   onFatal: (error) => {
-    log.fatal({ event: 'fatal', err: error });
+    log.fatal({ event: 'fatal', err: error }, 'the process cannot go on: it exits, and must be restarted');
     process.exit(1);
   },
 });
@@ -113,7 +115,7 @@ const access = new AccessWatch<KafkaAccess>({
   allowed: { kind: 'allowed' },
   ask: () => processorAccess(config),
   hasProblem: async () => mayBeRefused(await state.read()),
-  onChange: (found) => log[found.kind === 'refused' ? 'error' : 'info']({ event: 'kafka-access', ...found }),
+  onChange: (found) => log[ACCESS_LEVELS[found.kind]]({ event: 'kafka-access', ...found }),
 });
 const registryAccess = registryWatch(registry, log);
 const letters = new DeadLetterWatch({

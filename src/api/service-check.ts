@@ -207,7 +207,7 @@ function refusal(httpStatus: number | null, baseUrl: string): Verdict {
       );
     default:
       return wrongUrl(
-        `${baseUrl}/transactions answers ${httpStatus === null ? 'without a status' : `HTTP ${httpStatus}`} to a plain list request; check API_BASE_URL`,
+        `${baseUrl}/transactions ${httpStatus === null ? 'gave no HTTP status' : `answers HTTP ${httpStatus}`} to a plain list request; check API_BASE_URL`,
       );
   }
 }

@@ -96,7 +96,7 @@ export class Committer {
     this.#disowning.add(disowning);
   }
 
-  /** First commits what lanes have handed over, unless the producer broke. */
+  /** First commits what lanes have handed over, unless the producer failed. */
   async close(): Promise<void> {
     await settledWithin(Promise.all(this.#disowning), DISOWN_AT_END_MS_MAX);
     this.#isClosed = true;

@@ -141,7 +141,7 @@ export class InputWatch {
     const repeated = this.#repeats.unlogged(problem);
     if (repeated === null) return;
     this.#parts.log.warn(
-      { event: 'inputs-not-compared', topic, repeated, err: error },
+      { event: 'inputs-not-compared', topic, err: error, ...(repeated > 0 && { repeated }) },
       "cannot compare the lanes' positions with the topics' first and last offsets",
     );
   }

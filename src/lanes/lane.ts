@@ -257,7 +257,7 @@ export class Lane {
     if (careful !== null)
       log.warn(
         { event: 'lane-reads-carefully', lane, suspect: suspectText(careful.suspect) },
-        'reading one message at a time: one of them may have caused the lane to be lost',
+        'the lane reads one message at a time, because a message may have caused its loss',
       );
     void this.#runUntilLost(openLane, writer);
   }
@@ -344,5 +344,5 @@ export class Lane {
 }
 
 function suspectText(suspect: Suspect | null): string | null {
-  return suspect === null ? null : `${suspect.topic} at offset ${suspect.offset}, tried ${suspect.tries} times`;
+  return suspect === null ? null : `${suspect.topic} at offset ${suspect.offset}, tries: ${suspect.tries}`;
 }

@@ -111,7 +111,7 @@ export class Loop {
     return this.#brokersAheadMs === null ? 'own' : 'brokers';
   }
 
-  /** Connects early, so that the first commit need not wait. @throws an error that the first commit then meets too */
+  /** Connects early, so that the first commit need not wait. @throws an error that the first commit will get, too */
   open(): Promise<void> {
     this.#opening ??= this.#producer.open();
     return this.#opening;
@@ -149,7 +149,7 @@ export class Loop {
     return seat !== undefined;
   }
 
-  /** First commits what still waits, unless the producer broke. */
+  /** First commits what still waits, unless the producer failed. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#signal.wake();
@@ -199,7 +199,7 @@ export class Loop {
 
   async #transact(expected: readonly Seated[]): Promise<void> {
     let included = expected;
-    // Registered lanes come first: a registered partition gets a marker even if nothing is written to it.
+    // Lanes whose partitions are registered get room first: a registered partition gets a marker even if nothing is written to it.
     this.#seats = [...expected, ...this.#seats.filter((seat) => !expected.includes(seat))];
     try {
       await this.open();
@@ -286,5 +286,5 @@ export class Loop {
 }
 
 function lostWithOthers(error: Error): LostWithOthersError {
-  return new LostWithOthersError(`the process's producer broke: ${error.message}`, { cause: error });
+  return new LostWithOthersError(`the process's producer failed: ${error.message}`, { cause: error });
 }

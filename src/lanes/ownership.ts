@@ -9,7 +9,7 @@
  * earlier claimant is fenced or has released. Each later claimant sees this claim before its own, and waits for it or fences it
  * before opening the lane.
  *
- * An owner whose producer broke fences that producer itself and says so in the claim; then nobody waits for it. Safety does not
+ * An owner whose producer failed fences that producer itself and says so in the claim; then nobody waits for it. Safety does not
  * depend on this: without that note the next owner waits and fences.
  *
  * Fencing a live process takes all its lanes away. So a member of the group gets time to release. A process that the group has
@@ -216,7 +216,7 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
   else if (processId !== parts.processId)
     log.warn(
       { event: 'owner-fenced', ...fields },
-      'fencing the previous owner: the ledger, as far as we have read it, shows no release',
+      'fencing the previous owner: the ledger read so far does not show that it released the lane',
     );
   await committer.fence(transactionalId);
 }

@@ -70,7 +70,7 @@ export function lanePoller(options: LanePollerOptions): StatusPoller {
         if (unreadable > 0)
           log.warn(
             { event: 'states-unreadable', unreadable },
-            'transactions whose state this release cannot read are not polled: run the release that wrote them',
+            'transactions whose state this release cannot read are not polled: run the release that wrote these states',
           );
       },
     },

@@ -12,7 +12,7 @@ export type LaneLoss =
   | 'not-committed'
   /** The broker refuses what the lane would commit, and will go on doing so: a batch is too large, or a record is wrong. */
   | 'refused'
-  /** The process's producer broke at the commit of another lane, or of several. */
+  /** The process's producer failed at the commit of another lane, or of several. */
   | 'with-others'
   /** The group had expelled this process: another may have owned the lane. */
   | 'counted-out'
@@ -48,7 +48,7 @@ export interface MessagePlace {
   readonly offset: bigint;
 }
 
-/** The process's producer broke at another lane's commit, or at one of several lanes: this lane may not be the cause. */
+/** The process's producer failed at another lane's commit, or at one of several lanes: this lane may not be the cause. */
 export class LostWithOthersError extends Error {}
 
 export class Troubles {

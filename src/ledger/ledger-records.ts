@@ -33,7 +33,7 @@ export interface Claimant {
 }
 
 export interface Claim extends Claimant {
-  /** The owner's producer broke, and the owner fenced it itself: the next owner removes the claim, and waits for nobody. */
+  /** The owner's producer failed, and the owner fenced it itself: the next owner removes the claim, and waits for nobody. */
   readonly isFenced: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The log: one JSON object per line. `event` is a stable name for machines, `msg` is for people. Each line is redacted before
- * it is written.
+ * The log: one JSON object per line. `event` is a stable name for machines; some lines also have a `msg` for people. Each line
+ * is redacted before it is written.
  */
 import { hostname } from 'node:os';
 import pino, { type Bindings, type ChildLoggerOptions, type DestinationStream, type Logger } from 'pino';
@@ -54,7 +54,7 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
   return Object.assign(log, { child: redactedChild });
 }
 
-/** Not in a formatter: before formatting, pino copies an error's message to a line that has none. */
+/** Not a formatter: pino copies an error's message into a line without `msg` before it calls formatters. */
 function redactParameter(parameter: unknown): unknown {
   if (typeof parameter === 'string') return maskText(parameter);
   if (parameter instanceof Error) return { err: describeError(parameter) };

@@ -4,8 +4,8 @@
  * The SDK's packages read the rest themselves: the exporter's endpoint (only checked here), headers, timeout, compression and
  * certificates, the service name and the resource attributes.
  *
- * Payments must not depend on tracing, so we report an unusable value and ignore it. A wrong exporter, endpoint or protocol turns
- * tracing off; anything else falls back to its default.
+ * Payments must not depend on tracing, so we report an unusable value and ignore it. Without a usable exporter, endpoint and
+ * protocol there is no tracing; any other wrong value falls back to its default.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -46,8 +46,8 @@ export interface TracingSettings {
   readonly exportTimeoutMs: number;
 }
 
-/** @param settings null: off */
 export interface TracingChoice {
+  /** Null: tracing is off. */
   readonly settings: TracingSettings | null;
   /** The ignored values, by variable. */
   readonly problems: readonly string[];
@@ -58,6 +58,8 @@ const QUEUE_MAX = 20_000;
 const DELAY_MS_MAX = 600_000;
 const EXPORT_TIMEOUT_MS_MAX = 120_000;
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'];
+/** The first one set counts. */
+const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'];
 
 /** @param environment as `process.env`; an empty variable counts as not set */
 export function readTracingSettings(environment: Environment): TracingChoice {
@@ -73,14 +75,16 @@ export function readTracingSettings(environment: Environment): TracingChoice {
 
   const problems: string[] = [];
   const others = exporters.filter((name) => name !== 'otlp');
-  if (others.length > 0) problems.push('OTEL_TRACES_EXPORTER: only otlp and none are supported');
+  if (others.length > 0)
+    problems.push(
+      `OTEL_TRACES_EXPORTER: only otlp and none are supported; ${exporters.includes('otlp') ? 'the others are ignored' : 'no spans are exported'}`,
+    );
   const invalid = endpoints.filter((name) => !isHttpUrl(valueOf(name)));
   problems.push(...invalid.map((name) => `${name} is not an http or https URL; no spans are exported`));
-  const protocol = readProtocol(
-    valueOf('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') || valueOf('OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/protobuf',
-  );
+  const protocolName = PROTOCOLS.find((name) => valueOf(name) !== '');
+  const protocol = readProtocol(protocolName === undefined ? 'http/protobuf' : valueOf(protocolName));
   if (protocol === null)
-    problems.push('OTEL_EXPORTER_OTLP_PROTOCOL: only http/protobuf and http/json are supported; no spans are exported');
+    problems.push(`${protocolName}: only http/protobuf and http/json are supported; no spans are exported`);
   if (protocol === null || invalid.length > 0 || (exporters.length > 0 && !exporters.includes('otlp')))
     return { settings: null, problems };
 

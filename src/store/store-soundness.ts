@@ -95,19 +95,20 @@ const MAGIC = 0xbeefc0de;
 const FORMAT = 2;
 const AT = { magic: 24, format: 28, pageSize: 48, lastPage: 144, transaction: 152 };
 const PAGE_SIZES = [4096, 8192, 16_384, 32_768, 65_536];
+const OTHER_FORMAT = `its ${DATA_FILE} is damaged, or has another format than this release reads`;
 
 function whyFileUnsound(file: string): string | null {
   const first = readAt(file, 0);
   const pageSize = first.readUInt32LE(AT.pageSize);
-  if (!isMeta(first) || !PAGE_SIZES.includes(pageSize)) return 'its file is not a store of this release';
+  if (!isMeta(first) || !PAGE_SIZES.includes(pageSize)) return OTHER_FORMAT;
   const second = readAt(file, pageSize);
-  if (!isMeta(second)) return 'its file is not a store of this release';
+  if (!isMeta(second)) return OTHER_FORMAT;
   const last = [first, second].sort(
     (left, right) => Number(right.readBigUInt64LE(AT.transaction)) - Number(left.readBigUInt64LE(AT.transaction)),
   )[0];
   const wantedBytes = (Number((last ?? first).readBigUInt64LE(AT.lastPage)) + 1) * pageSize;
   const bytes = statSync(file).size;
-  return bytes < wantedBytes ? `its file has ${bytes} of ${wantedBytes} bytes` : null;
+  return bytes < wantedBytes ? `its ${DATA_FILE} has ${bytes} of ${wantedBytes} bytes` : null;
 }
 
 function isMeta(page: Buffer): boolean {

@@ -59,7 +59,7 @@ describe('a failure of Kafka', () => {
   test('of one broker is not told of all: the others may answer', () => {
     const settings = { KAFKA_BROKERS: ['broker-1:9092', 'broker-2:9092'] };
     expect(failureInWords(kafkaFailure(retried(connection('ECONNREFUSED'))), settings)).toMatch(
-      /^Kafka at broker-1:9092,broker-2:9092 does not answer, or one of its brokers does not \(.*ECONNREFUSED\): check/,
+      /^Kafka at broker-1:9092,broker-2:9092, or one of its brokers, does not answer \(.*ECONNREFUSED\): check/,
     );
   });
 

@@ -119,7 +119,7 @@ describe('a start that no retry can repair is refused by a sentence, which docto
   test('for TLS to a port that does not speak it', async () => {
     const url = door.url.replace('http:', 'https:');
     expect(await refused(throughDoor({ SCHEMA_REGISTRY_URL: url }))).toMatch(
-      /registry at https:\S+ does not speak TLS with us \(\S+\): check scheme and port of SCHEMA_REGISTRY_URL/,
+      /handshake with the schema registry at https:\S+ failed \(\S+\): check scheme and port of SCHEMA_REGISTRY_URL/,
     );
   });
 });

@@ -10,7 +10,7 @@ test('package.json asks for the Node that the start asks for', () => {
 
 test.each(['22.23.3', '20.20.2', '23.11.1'])('Node %s is refused, with what to do', (version) => {
   expect(nodeProblem(version)).toBe(
-    `this is Node ${version}, and the processor is tested only on Node ${NODE_MAJOR_MIN} and newer: start it with npm start, which uses the Node that npm ci installs, or install a newer one`,
+    `this is Node ${version}, and the processor needs Node ${NODE_MAJOR_MIN} or newer: start it with npm start, which uses the Node that npm ci installs, or install a newer one`,
   );
 });
 

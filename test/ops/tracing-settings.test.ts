@@ -44,6 +44,11 @@ describe('tracing is off, and says why', () => {
       'OTEL_EXPORTER_OTLP_ENDPOINT',
     ],
     ['with gRPC', { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, 'OTEL_EXPORTER_OTLP_PROTOCOL'],
+    [
+      'with gRPC for traces alone',
+      { ...ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'grpc', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' },
+      'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
+    ],
     ['with another exporter', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'zipkin' }, 'OTEL_TRACES_EXPORTER'],
   ])('%s', (_, environment, name) => {
     const { problems, settings } = readTracingSettings(environment);

@@ -387,9 +387,13 @@ describe('a store is built anew', () => {
   });
 
   test.each([
-    ['a part of its file is missing', 'its file', changeFile((file) => truncateSync(file, statSync(file).size >> 1))],
-    ['its file is empty', 'its file', changeFile((file) => truncateSync(file, 0))],
-    ['its file is something else', 'its file', changeFile((file) => writeFileSync(file, 'x'.repeat(100_000)))],
+    [
+      'a part of its file is missing',
+      'its data.mdb',
+      changeFile((file) => truncateSync(file, statSync(file).size >> 1)),
+    ],
+    ['its file is empty', 'its data.mdb', changeFile((file) => truncateSync(file, 0))],
+    ['its file is something else', 'its data.mdb', changeFile((file) => writeFileSync(file, 'x'.repeat(100_000)))],
     ['the machine ended before it was closed', 'machine', stop({ stage: 'open', bootId: 'an earlier one' })],
     ['opening it killed the process', 'died', stop({ stage: 'opening', bootId: null })],
   ])('when %s', async (_what, reason, harm) => {

@@ -97,7 +97,7 @@ function registryFailureInWords(failure: RegistryFailure, url: string): string {
         },
       )}`;
     case 'tls':
-      return `${where} does not speak TLS with us (${failure.code}): check scheme and port of SCHEMA_REGISTRY_URL`;
+      return `the TLS handshake with ${where} failed (${failure.code}): check scheme and port of SCHEMA_REGISTRY_URL`;
     case 'not-a-registry': {
       const form = failure.contentType === null ? 'without a content type' : `as ${failure.contentType}`;
       return `the server at ${url} is not a schema registry (HTTP ${failure.status} ${form}): check scheme, host and path of SCHEMA_REGISTRY_URL, which must be the base URL of a Confluent-compatible registry. Also check any proxy in front of it`;

@@ -82,13 +82,13 @@ export function failureInWords(failure: KafkaFailure, settings: Pick<KafkaSettin
     case 'client-certificate':
       return `${where} does not accept our certificate (${failure.code}): set KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE to one that its certificate authority has signed and that has not expired`;
     case 'tls':
-      return `${where} does not speak TLS with us (${failure.code}): check the port, and KAFKA_SSL`;
+      return `the TLS handshake with ${where} failed (${failure.code}): check the port, and KAFKA_SSL`;
     case 'authorization': {
       const named = failure.name === null ? `a ${failure.resource}` : `${failure.resource} ${failure.name}`;
-      return `${where} does not allow us access to ${failure.resource === 'cluster' ? 'the cluster' : named} (${failure.detail}): grant the right; \`doctor --rights --role ROLE\` names it`;
+      return `${where} does not allow us access to ${failure.resource === 'cluster' ? 'the cluster' : named} (${failure.detail}): grant the right that \`npm run cli -- doctor --rights --role ROLE\` names`;
     }
     case 'unreachable':
-      return `${where} does not answer, or one of its brokers does not (${failure.detail}): check that Kafka is running, and that KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_MECHANISM fit its listeners`;
+      return `${where}, or one of its brokers, does not answer (${failure.detail}): check that Kafka is running, and that KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_MECHANISM fit its listeners`;
     case 'other':
       return `${where} refused a request (${failure.detail})`;
   }

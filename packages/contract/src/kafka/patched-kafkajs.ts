@@ -19,8 +19,8 @@ type Filter = (fetched: {
 }) => FilteredMessage[];
 
 const PROBLEM =
-  'kafkajs is installed without its patches: install with scripts allowed (npm ci runs patch-package after install); ' +
-  'the packaged client brings its own, which the package manager must leave as it is (bundleDependencies)';
+  'kafkajs is installed without its patches: install with scripts allowed (npm ci runs patch-package after install). ' +
+  'The packaged client contains a patched kafkajs, which the package manager must not replace (bundleDependencies)';
 
 /** @returns the problem and its remedy, or null */
 export function kafkajsProblem(): string | null {
