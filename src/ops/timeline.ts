@@ -55,10 +55,10 @@ export class Timeline {
     const lost = this.#lanes.filter((lane) => !now.includes(lane));
     this.#lanes = now;
     const parts = [
-      ...(gained.length === 0 ? [] : [`was given ${laneRangesInWords(gained)}`]),
-      ...(lost.length === 0 ? [] : [`lost ${laneRangesInWords(lost)}`]),
+      ...(gained.length === 0 ? [] : [`got ${laneRangesInWords(gained)}`]),
+      ...(lost.length === 0 ? [] : [`no longer has ${laneRangesInWords(lost)}`]),
     ];
-    if (parts.length > 0) this.note('lanes', `${parts.join(' and ')}; now has ${laneRangesInWords(now)}`);
+    if (parts.length > 0) this.note('lanes', `${parts.join(', ')}; now has ${laneRangesInWords(now)}`);
   }
 
   /** @returns a log for the payment API that also notes when a breaker opens or closes, and when the service is held */
@@ -73,7 +73,7 @@ export class Timeline {
       } else if (event === 'breaker-changed' && level === 'info' && stage === 'closed') {
         this.note('breaker', `closed the breaker of ${textOf(operation)} again`);
       } else if (event === 'payment-service-held') {
-        this.note('service', `holds calls to the payment service: ${maskText(textOf(reason))}`);
+        this.note('service', `held its calls to the payment service: ${maskText(textOf(reason))}`);
       } else if (event === 'payment-service-serving') {
         this.note('service', 'can use the payment service: the check succeeded');
       }

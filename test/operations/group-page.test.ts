@@ -124,7 +124,7 @@ describe('the page of a group', () => {
       /bbbbbbbb\s+carried out: RETRY of the key with hash 0011223344556677 in lane 2, by <b>ada<\/b>/,
     );
     expect(await opened.page.locator('#timeline b').count()).toBe(0);
-    expect(changes).toMatch(/cccccccc\s+was given lanes 4 to 5/);
+    expect(changes).toMatch(/cccccccc\s+got lanes 4 to 5/);
     await expectNothingWide(opened);
   });
 
@@ -149,7 +149,7 @@ describe('the page of a group', () => {
     expect(await opened.page.locator('#headline').innerText()).toBe('Not healthy');
     const first = opened.page.locator('#findings li').first();
     expect(await first.innerText()).toMatch(/It owned 2 lanes: 4 to 5\./);
-    expect(await first.innerText()).toMatch(/Not open anywhere yet: 4 to 5\. .+ Last report \d\d:\d\d:\d\d/);
+    expect(await first.innerText()).toMatch(/Lanes 4 to 5 are not open anywhere yet; .+ Last report \d\d:\d\d:\d\d/);
     expect(await first.locator('code').innerText()).toBe('npm run cli -- doctor');
     const href = (await first.getByRole('link', { name: 'Runbook: member-gone' }).getAttribute('href')) ?? '';
     expect((await fetch(new URL(href, url))).status).toBe(200);

@@ -58,6 +58,9 @@ test('dead letters are not 0 while their topic is unread, neither on the page no
   processor.openLetters = [{ reason: 'NO_KEY', count: 2, lastAt: new Date(0).toISOString() }];
   expect(await shown(processor, ['Dead letters'])).toEqual(['2 or more: their topic has not been read']);
   expect(await series()).toContain('payments_dead_letters_open{reason="NO_KEY"} 2\n');
+  processor.areLettersRead = true;
+  processor.openLetters = [{ reason: 'NO_KEY', count: 10_000, lastAt: new Date(0).toISOString() }];
+  expect(await shown(processor, ['Dead letters'])).toEqual(['10,000 or more: open']);
 });
 
 test('UNKNOWN results are not 0 while the ledger is unread', async () => {

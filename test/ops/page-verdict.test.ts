@@ -150,7 +150,7 @@ test.each([
   ['Neither growing nor falling.', [0, 0, 0, 0, 0, 0, 0, 0, 1_000, 1_000, 1_000, 1_000], 4],
 ])('%s', async (trend, lags, inputs) => {
   const processor = new FakeProcessor();
-  const waiting = inputStatus({ held: 1, oldestTimestampMs: processor.nowMs - 90_000 });
+  const waiting = inputStatus({ buffered: 1, oldestTimestampMs: processor.nowMs - 90_000 });
   processor.setLane(0, laneStatus({ inputs: [waiting] }));
   const state = await group(processor, new FakeProcessor(processor.nowMs));
   const { findings } = verdictOn({ ...state, samples: minute(state, 5, lags, inputs) });
@@ -233,14 +233,14 @@ test('lanes of a gone member do not count as waiting if a member without a repor
     return findings.find(({ text }) => text.startsWith('Member bbbbbbbb has been gone'));
   };
   expect(told([])).toMatchObject({
-    advice: expect.stringMatching(/^Not open anywhere yet: 1 to 2\. Their/) as string,
+    advice: expect.stringMatching(/^Lanes 1 to 2 are not open anywhere yet; commands/) as string,
     isBad: true,
   });
   const advice =
-    /^Not open anywhere yet: 2\. Their commands wait in Kafka\. With members that send no report: 1\. Last/;
+    /^Lane 2 is not open anywhere yet; commands there wait in Kafka\. Lane 1 is with members that send no report\. Last/;
   expect(told([silent])).toMatchObject({ advice: expect.stringMatching(advice) as string });
   expect(told([{ ...silent, assigned: [1, 2] }])).toMatchObject({
-    advice: expect.stringMatching(/^With members that send no report: 1 to 2\. Last report/) as string,
+    advice: expect.stringMatching(/^Lanes 1 to 2 are with members that send no report\. Last report/) as string,
     isBad: false,
   });
 });

@@ -31,8 +31,8 @@ describe('the timeline of a process', () => {
     timeline.lanes(1, 7);
     timeline.lanes();
     expect(timeline.texts()).toEqual([
-      'lanes: was given lanes 0 to 2, 5; now has lanes 0 to 2, 5',
-      'lanes: was given lane 7 and lost lanes 0, 2, 5; now has lanes 1, 7',
+      'lanes: got lanes 0 to 2, 5; now has lanes 0 to 2, 5',
+      'lanes: got lane 7, no longer has lanes 0, 2, 5; now has lanes 1, 7',
       'lanes: lost lanes 1, 7; now has no lane',
     ]);
     expect(laneRangesInWords([3, 1, 2])).toBe('lanes 1 to 3');
@@ -54,7 +54,7 @@ describe('the timeline of a process', () => {
       'breaker: opened the breaker of transfer-in (60 % faults, last: lost)',
       'breaker: closed the breaker of transfer-in again',
       'breaker: opened the breaker of create-quote',
-      'service: holds calls to the payment service: HTTP 401 for [redacted]',
+      'service: held its calls to the payment service: HTTP 401 for [redacted]',
       'service: can use the payment service: the check succeeded',
     ]);
   });

@@ -2,7 +2,7 @@
  * Polls the processor for the state of its group.
  *
  *   asking -> answered -> (2 s) -> asking
- *   asking -> away -> (2 s, doubled up to 30 s) -> asking
+ *   asking -> not answering -> (2 s, doubled up to 30 s) -> asking
  *   asking -> token required -> (someone enters it) -> asking
  *
  * Owns the timer and the token, which it keeps in the tab's session storage. It asks nothing while the page is hidden.
@@ -14,7 +14,7 @@
 /**
  * @typedef {object} Listener
  * @property {(state: GroupState) => void} answered
- * @property {(absence: Absence) => void} away
+ * @property {(absence: Absence) => void} notAnswering
  * @property {(wasRefused: boolean) => void} tokenRequired `wasRefused`: the token that was entered is wrong
  */
 
@@ -110,7 +110,7 @@ export class Connection {
       return;
     }
     this.#failedMs ??= Date.now();
-    this.#listener.away({ sinceMs: this.#answeredMs ?? this.#failedMs, problem: problemOf(error) });
+    this.#listener.notAnswering({ sinceMs: this.#answeredMs ?? this.#failedMs, problem: problemOf(error) });
     this.#askLater(Math.min(PAUSE_MS * 2 ** this.#failures, PAUSE_MAX_MS));
     this.#failures += 1;
   }

@@ -3,7 +3,7 @@ import { causesInWords, lastMinute, staleLag, trend, waitingByCause } from './la
 import { memberFindings } from './member-findings.js';
 import { finding, stepOfReason, STEPS } from './next-steps.js';
 import { atMembers } from './service.js';
-import { count, counted, duration, inWords, ranges, UNFINISHED } from './words.js';
+import { count, counted, duration, inWords, LETTERS_MAX, ranges, UNFINISHED } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {GroupState['lanes'][number]} Lane */
@@ -16,16 +16,16 @@ const DOUBT_SECONDS = 5 * 60;
 const HELD_BACK_SECONDS = 30;
 /** A commit that takes longer is given up. */
 const STANDSTILL_SECONDS = 30;
-/** About a second's work of many processes. */
+/** About what a large group writes in a second. */
 const LEDGER_BEHIND_RECORDS = 10_000;
-/** How the reason of a member begins that has no lanes, so that no command waits for it. */
+/** The reason of a member that leaves its lanes to others begins so. No command waits for such a member. */
 const ASIDE = 'stands aside';
 const FAULTS_PERCENT = 10;
 /** Fewer calls than this say nothing. */
 const FAULTS_CALLS_MIN = 10;
 
 /**
- * First operators' holds and missing members, then what keeps the others from their work, what waits for people, and the rest.
+ * First operators' holds and missing members, then what blocks members, what waits for people, and the rest.
  * @param {GroupState} state
  */
 export function findingsOf(state) {
@@ -117,7 +117,11 @@ function deadLetters({ at, openLetters }) {
   const number = openLetters.reduce((sum, letters) => sum + letters.count, 0);
   const last = Math.max(...openLetters.map(({ lastAt }) => Date.parse(lastAt)));
   const age = duration(Math.max(0, Math.round((Date.parse(at) - last) / 1000)));
-  const text = `${counted(number, 'dead letter is open', 'dead letters are open')} (${reasons}), the last ${age} old`;
+  const open =
+    number >= LETTERS_MAX
+      ? `${count(number)} or more dead letters are open`
+      : counted(number, 'dead letter is open', 'dead letters are open');
+  const text = `${open} (${reasons}), the newest ${age} old`;
   return [finding(text, STEPS.deadLetters)];
 }
 
@@ -136,7 +140,7 @@ function ownFailures({ activity }) {
 function oldDoubt({ unfinished }) {
   const old = unfinished.filter((group) => group.state === 'DOUBTFUL' && group.oldestSeconds >= DOUBT_SECONDS);
   return old.map((group) => {
-    const text = `${counted(group.count, `${group.operation} is`, `${group.operation} are`)} in doubt`;
+    const text = `${counted(group.count, `${group.operation} command is`, `${group.operation} commands are`)} in doubt`;
     return finding(`${text}, the oldest command ${duration(group.oldestSeconds)} old`, STEPS.oldDoubt);
   });
 }

@@ -60,7 +60,8 @@ export function isLagKnown(state, command) {
 }
 
 /**
- * Whether any member has restored its copy of the ledger: UNKNOWN results come from the copy that is least behind.
+ * Whether any member has restored its copy of the ledger. Only then are UNKNOWN results known: they come from the copy that is least
+ * behind.
  * @param {GroupState} state
  */
 export function isLedgerRead({ members }) {
@@ -104,8 +105,8 @@ export function trend({ samples }) {
   if (Math.sign(change) * Math.sign(recentChange) < 0) {
     const direction = recentChange < 0 ? 'Falling now' : 'Growing now';
     const before = `${count(earlier.lagMessages)} (${duration(spanMs / 1000)} before)`;
-    const late = `${count(recentSample?.lagMessages ?? 0)} (${duration(RECENT_MS / 1000)} before)`;
-    return `${direction}: ${before}, ${late}, ${count(last.lagMessages)} now.`;
+    const recent = `${count(recentSample?.lagMessages ?? 0)} (${duration(RECENT_MS / 1000)} before)`;
+    return `${direction}: ${before}, ${recent}, ${count(last.lagMessages)} now.`;
   }
   const perMinute = Math.round((change / spanMs) * 60_000);
   if (perMinute > 0) return `Growing by ${count(perMinute)} a minute.`;
@@ -114,8 +115,8 @@ export function trend({ samples }) {
 }
 
 /**
- * The oldest sample within the period since which the same number of inputs has been counted. A lane that is handed over takes
- * its lag along, which is neither growth nor fall.
+ * The oldest sample of the period after which the number of counted inputs did not change. A lane that is handed over takes its
+ * lag along, which is neither growth nor fall.
  * @param {readonly Sample[]} samples
  * @param {Sample} last
  * @param {number} ms
@@ -135,11 +136,11 @@ function msBetween(earlier, later) {
 }
 
 /**
- * Results of all outcomes in the time before the state; null: no sample is that old.
+ * How many results, of any outcome, the last `ms` brought; null: no sample is that old.
  * @param {GroupState} state
  * @param {number} ms
  */
-export function resultsOf({ at, samples }, ms) {
+export function resultsWithin({ at, samples }, ms) {
   const fromMs = Date.parse(at) - ms;
   if (!samples.some((sample) => Date.parse(sample.at) <= fromMs)) return null;
   return samples

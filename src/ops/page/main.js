@@ -28,7 +28,7 @@ let absence = null;
 const connection = new Connection({
   answered: (answer) => {
     absence = null;
-    document.body.classList.remove('away');
+    document.body.classList.remove('not-answering');
     reveal(state);
     forgetToken.hidden = !connection.hasToken();
     showOverview(answer);
@@ -37,16 +37,16 @@ const connection = new Connection({
     showTimeline(answer);
     setText(freshness, 'Live');
   },
-  away: (gone) => {
+  notAnswering: (gone) => {
     absence = gone;
-    document.body.classList.add('away');
+    document.body.classList.add('not-answering');
     document.title = 'Not answering - Payment processor';
     if (state.hidden && tokenForm.hidden) reveal(waiting);
     updateAbsence();
   },
   tokenRequired: (wasRefused) => {
     absence = null;
-    document.body.classList.remove('away');
+    document.body.classList.remove('not-answering');
     clearAll();
     search.forget();
     document.title = 'Payment processor';

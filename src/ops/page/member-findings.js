@@ -22,6 +22,11 @@ export function lastLanes({ assigned, figures, owned }) {
   return assigned.length > 0 ? assigned : owned;
 }
 
+/** @param {readonly number[]} lanes */
+function lanesAre(lanes) {
+  return lanes.length === 1 ? `Lane ${ranges(lanes)} is` : `Lanes ${ranges(lanes)} are`;
+}
+
 /** @param {GroupState} state */
 function gone(state) {
   const nowMs = Date.parse(state.at);
@@ -42,8 +47,8 @@ function gone(state) {
     const since = member.goneSince === null ? 'is gone' : `has been gone since ${momentAgo(member.goneSince, nowMs)}`;
     const had = lanes.length === 0 ? 'no lanes' : `${counted(lanes.length, 'lane')}: ${ranges(lanes)}`;
     const text = `Member ${member.process} ${since}. It owned ${had}.`;
-    const notOpen = `Not open anywhere yet: ${ranges(waiting)}. Their commands wait in Kafka. `;
-    const notReported = `With members that send no report: ${ranges(unreported)}. `;
+    const notOpen = `${lanesAre(waiting)} not open anywhere yet; commands there wait in Kafka. `;
+    const notReported = `${lanesAre(unreported)} with members that send no report. `;
     const others = lanes.length === 0 ? '' : 'All of them are open with other members. ';
     const where = `${waiting.length > 0 ? notOpen : ''}${unreported.length > 0 ? notReported : ''}`;
     const why = `${where === '' ? others : where}${lastReport(member, nowMs)}`;

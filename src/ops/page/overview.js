@@ -11,14 +11,14 @@ import {
 } from './lag.js';
 import { verdictOn } from './verdict.js';
 import { blockedOperations, isHeldInPart, serviceInWords } from './service.js';
-import { count, counted, duration } from './words.js';
+import { count, counted, duration, LETTERS_MAX } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
 /** @typedef {{ name: string, value: string, note: string, kind?: 'warning' | 'bad' }} Figure */
 
 const NOT_ANSWERING = 'Not answering';
 const ABSENCE_ADVICE =
-  'Check that the process is running, and read its log. Other members take over its lanes within seconds. Each of them has this page, too.';
+  'Check that the process is running, and read its log. If it has ended, other members take over its lanes. Each of them has this page, too.';
 
 /** @param {GroupState} state */
 export function showOverview(state) {
@@ -28,7 +28,7 @@ export function showOverview(state) {
 }
 
 /**
- * What was good then may not be good now.
+ * Shows that the process does not answer, and since when: the last known state may no longer be true.
  * @param {string} since
  */
 export function showAbsence(since) {
@@ -184,7 +184,7 @@ export function figuresOf(state) {
     },
     {
       name: 'Dead letters',
-      value: asFarAsRead(letters, state.areLettersRead),
+      value: asFarAsRead(letters, state.areLettersRead && letters < LETTERS_MAX),
       note: state.areLettersRead ? 'open' : 'their topic has not been read',
       ...marked(letters > 0 || !state.areLettersRead, 'warning'),
     },
@@ -258,7 +258,7 @@ function recentFigures(state) {
   return [
     { name: 'Results, last minute', value: recent.length === 0 ? 'not yet' : count(results), note: 'all outcomes' },
     {
-      name: 'Command to result, 95 %',
+      name: 'Publishing to result, 95 %',
       value: slowest === 0 ? 'none' : duration(slowest),
       note: 'highest of any member, last minute',
     },

@@ -112,7 +112,7 @@ function kindOf(isSo, kind) {
 /** @param {import('../command-state.ts').CommandDoubt} doubt */
 function doubtText({ isSettled, lastCallOver, ruledOutBy, since }) {
   const over = lastCallOver === null ? '' : `; the last call ended by ${lastCallOver}`;
-  const ruledOut = ruledOutBy === 'LOOK_UP' ? 'a look-up' : "an operator's word";
-  const words = isSettled ? `settled; was in doubt since ${since}` : `a call since ${since} may have taken effect`;
-  return `${words}${over}${ruledOutBy === null ? '' : `; ruled out by ${ruledOut}`}`;
+  const ruledOut = ruledOutBy === 'LOOK_UP' ? 'a look-up' : 'an operator';
+  const words = isSettled ? `settled; had been in doubt since ${since}` : `a call since ${since} may have taken effect`;
+  return `${words}${over}${ruledOutBy === null ? '' : `; ${ruledOut} ruled out an effect`}`;
 }

@@ -1,6 +1,6 @@
-/** The lower part of the page: by command and lane, and what waits for an operator. */
+/** The lower part of the page: figures by command and by lane, and what waits for an operator. */
 import { fillTable, marked } from './elements.js';
-import { causesInWords, isLagKnown, isLedgerRead, waitingByCause } from './lag.js';
+import { causeInWords, causesInWords, isLagKnown, isLedgerRead, waitingByCause } from './lag.js';
 import { atMembers, servedOperations } from './service.js';
 import { BREAKERS, count, duration, inWords, OUTCOME_NEEDS_OPERATOR, UNFINISHED } from './words.js';
 
@@ -135,7 +135,7 @@ function inputCell(input) {
   const title = `position ${position ?? 'not known'}${problem === null ? '' : `; ${problem}`}`;
   if (lagMessages === 0) return { text: '0', kind: 'quiet', isNumber: true, title };
   const age = oldestSeconds === null ? '' : `, ${duration(oldestSeconds)}`;
-  const why = cause === null || cause === 'catching-up' ? '' : `, ${cause}`;
+  const why = cause === null || cause === 'catching-up' ? '' : `, ${causeInWords(cause)}`;
   return { text: `${count(lagMessages)}${age}${why}`, isNumber: true, title, ...marked(why !== '', 'warning') };
 }
 

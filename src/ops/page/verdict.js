@@ -1,6 +1,6 @@
 /** The state in one line: what it means for commands. And the findings behind it. Pure. */
 import { findingsOf } from './findings.js';
-import { lastFault, oldestUnanswered, resultsOf, waitingByCause } from './lag.js';
+import { lastFault, oldestUnanswered, resultsWithin, waitingByCause } from './lag.js';
 import { counted, duration } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
@@ -26,7 +26,7 @@ export function verdictOn(state) {
     const calls = isHeldEverywhere(state)
       ? 'No call of these types begins.'
       : 'Lanes that have not confirmed it may still begin calls of these types.';
-    const summary = `${calls} Commands wait until they are released, and still expire at COMMAND_MAX_AGE.`;
+    const summary = `${calls} Commands wait until they are released, and still expire at their time limit.`;
     return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
   }
   if (isNothingAnswered(state)) {
@@ -45,7 +45,7 @@ export function verdictOn(state) {
 /** @param {GroupState} state */
 function isNothingAnswered(state) {
   if ((oldestUnanswered(state) ?? 0) < ANSWERED_WITHIN_SECONDS) return false;
-  return resultsOf(state, ANSWERED_WITHIN_SECONDS * 1000) === 0;
+  return resultsWithin(state, ANSWERED_WITHIN_SECONDS * 1000) === 0;
 }
 
 /** @param {GroupState} state */

@@ -1,5 +1,8 @@
 /** Numbers, ages and the processor's terms in plain words. Pure. */
 
+/** A process keeps no more open dead letters than this (`dead-letter-watch.ts`): at the limit there may be more. */
+export const LETTERS_MAX = 10_000;
+
 /** @typedef {import('../lag.ts').NotAdmittedCause} NotAdmittedCause */
 /** @typedef {import('../processor-state.ts').UnfinishedState['state']} UnfinishedName */
 /** @typedef {import('../processor-state.ts').ProcessorState['service']['state']} ServiceState */
