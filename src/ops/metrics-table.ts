@@ -51,7 +51,7 @@ export const METRICS = {
   lagOldestSeconds: {
     name: 'payments_lag_oldest_seconds',
     type: 'gauge',
-    help: 'Age of the oldest message not yet admitted; 0 without lag. Until the process has fetched that message: how long it has seen lag there.',
+    help: 'Age of the oldest message not yet admitted; 0 without lag. Before the process has fetched that message: the time for which it has seen lag in that partition.',
     labels: { lane: 'lanes', command: PUBLISHED },
   },
   lagEndsAgeSeconds: {
@@ -166,19 +166,19 @@ export const METRICS = {
   openDeadLetters: {
     name: 'payments_dead_letters_open',
     type: 'gauge',
-    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason. Counts all processes, up to the newest 10,000 of each lane. Without dead letters it has no value until the topic has been read.',
+    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason. Counts the letters of all processes, up to 10,000 in all. Until the topic has been read, a reason without dead letters has no value.',
     labels: { reason: DEAD_LETTER_REASONS },
   },
   moved: {
     name: 'payments_moved_total',
     type: 'counter',
-    help: "Commands that the processor found in the wrong partition and moved to their key's partition.",
+    help: "Commands and operators' decisions that the processor found in the wrong partition and moved to their key's partition.",
     labels: {},
   },
   quotesRunOut: {
     name: 'payments_quotes_run_out_total',
     type: 'counter',
-    help: 'Quotes of commands with immediatelyExecute that expired before their execution was sent. `cause`: on arrival (expired already, or within seconds), or while waiting. `made_anew`: true if another quote was made, false if the command ended EXPIRED.',
+    help: 'Expired (run out) quotes of commands with immediatelyExecute whose execution had not been sent. `cause`: on arrival (the quote had expired, or was about to within seconds), or while waiting. `made_anew`: true if the processor makes another quote, false if the command ended EXPIRED.',
     labels: { cause: QUOTE_RUN_OUT_CAUSES, made_anew: ['true', 'false'] },
   },
   decisions: {
@@ -203,7 +203,7 @@ export const METRICS = {
   lanesLost: {
     name: 'payments_lanes_lost_total',
     type: 'counter',
-    help: 'Lost lanes and failed attempts to acquire one, by reason. The next owner repeats what a lost lane had not committed.',
+    help: 'Lost lanes and failed attempts to acquire one, by reason. The next owner reads again the messages that a lost lane had not committed, and settles calls that are in doubt.',
     labels: { reason: LANE_LOSSES },
   },
   redelivered: {
@@ -221,7 +221,7 @@ export const METRICS = {
   apiCallDurationSeconds: {
     name: 'payments_api_call_duration_seconds',
     type: 'histogram',
-    help: 'Duration of finished call attempts to the payment API, whether or not they were sent, by operation and class of response.',
+    help: 'Duration of calls to the payment API, including those that ended before they were sent, by operation and class of response.',
     labels: { operation: OPERATIONS, outcome: CALL_OUTCOMES },
     buckets: CALL_BUCKETS_SECONDS,
   },
@@ -252,7 +252,7 @@ export const METRICS = {
   serviceHeld: {
     name: 'payments_service_held',
     type: 'gauge',
-    help: '1 while this process holds its calls to the payment service, or has not checked the service yet; else 0. `setting`: the one to check; `none` if the service itself does not answer.',
+    help: '1 while this process holds its calls to the payment service, or has not checked the service yet; else 0. `setting`: the one to check; `none` if the service does not answer or asks to wait, or has not been checked yet.',
     labels: { setting: HELD_SETTINGS },
   },
   ready: {
@@ -294,7 +294,7 @@ export const METRICS = {
   ledgerBehindRecords: {
     name: 'payments_ledger_behind_records',
     type: 'gauge',
-    help: 'Ledger records, all lanes, that the local store of this process has not yet applied. The process reads them before it takes a lane over. Compacted records also count. NaN while the end of the ledger is unknown.',
+    help: 'Ledger records, all lanes, that the local store of this process has not yet applied. The process reads them before it takes a lane over. It counts offsets, so records that compaction has removed also count. NaN while the end of the ledger is unknown.',
     labels: {},
   },
   ledgerRestoreSeconds: {

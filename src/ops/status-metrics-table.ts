@@ -36,13 +36,13 @@ export const STATUS_METRICS = {
   pollWatched: {
     name: 'payments_poll_watched',
     type: 'gauge',
-    help: 'Transactions that the status poller watches one by one: open ones, and terminal ones that took long to finish.',
+    help: 'Transactions that the status poller watches one by one: open ones, those of executed quotes that no page has shown yet, and terminal ones that took long to finish.',
     labels: {},
   },
   pollSweptTimestampSeconds: {
     name: 'payments_poll_swept_timestamp_seconds',
     type: 'gauge',
-    help: 'Unix time at which the last full pass over all watched transactions ended; 0 until this process has seen one.',
+    help: 'Unix time at which the last full sweep ended: the slow pass over all recently created transactions, which finds changes that other pages miss. 0 until this process has seen one.',
     labels: {},
   },
 } as const satisfies Record<string, MetricDefinition>;

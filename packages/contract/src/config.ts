@@ -221,7 +221,11 @@ export const SETTINGS = {
   KAFKA_SESSION_TIMEOUT_MS: setting('6000', 'Group session timeout.', integer(1000, SESSION_TIMEOUT_MAX_MS)),
   KAFKA_HEARTBEAT_INTERVAL_MS: setting('1000', 'Heartbeat interval.', integer(100, 60_000)),
   BREAKER_ERROR_PERCENT: setting('50', 'Share of infrastructure faults that opens the breaker.', integer(1, 100)),
-  BREAKER_RESET_MS: setting('5000', 'How long an open breaker waits before its trial.', integer(100, 600_000)),
+  BREAKER_RESET_MS: setting(
+    '5000',
+    'How long an open breaker waits before it checks the service; if the check succeeds, a trial call follows.',
+    integer(100, 600_000),
+  ),
   POLL_INTERVAL_MS: setting('5000', 'Interval of the status poller.', integer(100, 3_600_000)),
   POLL_START: setting(
     '',
