@@ -1,6 +1,6 @@
 /**
- * Logs about breakers: one line when a breaker opens, with the reason, and one when it has closed again. The trials in between are
- * logged at level debug, so that an outage of hours makes two lines, not thousands.
+ * Logs the stages of breakers: one line when a breaker opens, with the reason, and one when it has closed again. The stages in
+ * between are logged at level debug, so that an outage of hours makes two lines, not thousands.
  */
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { BreakerEvidence, BreakerStage } from './breaker.ts';

@@ -3,12 +3,13 @@
  *
  * Stages: closed -> open -> checking -> trial -> ramp -> closed.
  * - open: no calls, for the reset time (opossum's timer).
- * - checking: no calls; a GET asks whether the service answers at all. If not: open again. After CHECKS_FAILED_MAX such checks in a
- *   row, then twice as many, a trial follows all the same: perhaps the service answers everything but this GET.
+ * - checking: no calls; a GET asks whether the service answers at all. If not: open again. After CHECKS_FAILED_MAX failed checks in
+ *   a row a trial follows all the same: perhaps the service answers everything but this GET. If that call fails too, the next such
+ *   trial needs twice as many failed checks.
  * - trial: one call. A fault: open again.
  * - ramp: 2 calls at once, doubled by each success. A fault: open again.
- * If a trial or a ramp gets no call within the reset time, a GET replaces the call: if it succeeds, the breaker advances. If it
- * fails, the breaker opens again from a trial, and stays in a ramp.
+ * If a trial or a ramp gets no call within the reset time, a GET replaces the call. If it succeeds, the breaker advances: a trial to
+ * the ramp, a ramp to closed. If it fails, a trial opens the breaker again, and a ramp stays as it is.
  *
  * opossum owns the counting window, the reset timer and the stages closed, open and half-open. This file owns checking, ramp
  * and the timer of trials and ramps without calls.
@@ -80,7 +81,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   let underWay = 0;
   let isTrial = false;
   let checksFailed = 0;
-  /** Doubles, up to eight times, when the call of such a trial fails too: in a full outage each may leave a call in doubt. */
+  /** Doubles, up to eightfold, when the call of a trial without a successful check fails: in an outage it may leave a call in doubt. */
   let checksFailedMax = CHECKS_FAILED_MAX;
   let isUncheckedTrial = false;
   let rampAllowance = Infinity;

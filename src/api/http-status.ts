@@ -1,12 +1,12 @@
-/** The meaning of each HTTP status, in one table for all answers: to a change, and to a question. */
+/** The meaning of each HTTP status, in one table for all answers: to a POST and to a GET. */
 
 export type StatusClass =
   | 'success'
   /** Names another place for the same request. */
   | 'redirect'
   /**
-   * Says nothing about whether the request took effect: statuses that we never ask for (1xx, 3xx without a target), failures of
-   * the service, and a proxy that gave up waiting.
+   * Says nothing about whether the request took effect: statuses that we never ask for (1xx, 3xx other than redirects), failures
+   * of the service, and a proxy that gave up waiting.
    */
   | 'says-nothing'
   /** The service does not accept our credentials. */

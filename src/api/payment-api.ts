@@ -35,7 +35,7 @@ export interface CallReport {
   operation: Operation;
   /** `kind` of the reading, or the cause of a failed list. */
   outcomeKind: string;
-  /** True if the service gave a definite answer, even a refusal; false if it was unreachable or the outcome is unclear. */
+  /** True if the service itself accepted, refused or deferred the request; false also for 401, redirects and calls that were never sent. */
   isAnswered: boolean;
   httpStatus: number | null;
   durationMs: number;
@@ -79,14 +79,17 @@ export interface PaymentApiSnapshot {
 }
 
 export interface PaymentApi {
-  /** Checks base URL, version and credentials. Resolves after the first check, whatever its verdict; repeats it while held. */
+  /** Checks base URL, version and credentials. Resolves after the first check, whatever its verdict; while held, checks go on. */
   start(): Promise<void>;
   state(): ServiceState;
   /** Null if the service serves this process, as far as we know. */
   unserved(): Unserved | null;
   /** Why no call of the operation may be made; null if one may. */
   closure(operation: CommandType): Closure | null;
-  /** How many calls of the operation may be under way at once: Infinity when healthy, 0 when none may be made, else a trial or ramp. */
+  /**
+   * How many calls of the operation may be under way at once: Infinity when healthy, 0 when none may be made, few while its breaker is
+   * in a trial or a ramp (`breaker.ts`).
+   */
   allowance(operation: CommandType): number;
   /** Makes one call and reads its answer. Never rejects; settles within the timeout and a small margin. */
   perform(request: ChangeRequest, options: PerformOptions): Promise<Reading>;

@@ -1,5 +1,5 @@
 /**
- * Puts every answer to a change into one class. Pure and total: there is a reading for whatever the service sends. An
+ * Puts every answer to a POST into one class. Pure and total: there is a reading for whatever the service sends. An
  * unclear answer is never read as a success or a refusal (invariant I10).
  */
 import { COMMAND_ANSWERS, type CommandType } from 'payment-processor-contract/commands';
@@ -22,7 +22,7 @@ const HTTP_DATE = new RegExp(`^[A-Z][a-z]{2}, \\d{2} (${MONTHS}) \\d{4} \\d{2}:\
 type Response = Extract<Answer, { kind: 'response' }>;
 
 /**
- * Reads the answer to a change.
+ * Reads the answer to a POST.
  * @param nowMs wall-clock time at which the answer came; for a Retry-After that is a date
  */
 export function readAnswer(operation: CommandType, answer: Answer, nowMs: number): Reading {
@@ -56,7 +56,7 @@ function readResponse(operation: CommandType, answer: Response, nowMs: number): 
       return { kind: 'told-to-wait', httpStatus, retryAfterMs, reason: `HTTP ${httpStatus}` };
     }
     case 'not-here':
-      // Only another call can show whether the service as a whole fails; that is up to the caller.
+      // Only another call can show whether the whole service fails: the caller makes it.
       return { kind: 'not-here', httpStatus, serviceFails: false, ...problem() };
     case 'conflict':
       return { kind: 'conflict', httpStatus, ...problem() };

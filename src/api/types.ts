@@ -108,7 +108,7 @@ export interface Unserved extends HoldCause {
   readonly isFromStart: boolean;
   /** Monotonic. */
   readonly sinceMs: number;
-  /** A change was refused. Successful checks do not disprove that: only the answer to another change does. */
+  /** The service refused this process's POST (HTTP 401). Successful checks do not disprove that: only the answer to another POST does. */
   readonly isChangeRefused: boolean;
 }
 

@@ -21,7 +21,7 @@ export class UnservedWatch {
   }
 
   checkSucceeded(): void {
-    // Once a change was refused, a check proves nothing: only the answer to another change does.
+    // Once the service refused this process's POST, a check proves nothing: only the answer to another POST does.
     if (this.#unserved?.isChangeRefused !== true) this.#unserved = null;
   }
 

@@ -74,7 +74,7 @@ const TRANSACTION_REQUIRED: readonly (keyof Transaction)[] = [
   'customerId',
   'platformCustomerId',
 ];
-/** The interface shows only the fields of incoming transactions; an outgoing one may have no received amount yet. */
+/** The service's API description lists only the fields of incoming transactions; an outgoing one may have no received amount yet. */
 const INCOMING_REQUIRED: readonly (keyof Transaction)[] = [...TRANSACTION_REQUIRED, 'receivedAmount'];
 
 const quoteShape: RecordShape<Quote> = {

@@ -55,7 +55,7 @@ export interface GroupOffset {
 export type BatchReply = 'taken' | 'not-now' | 'seeking';
 
 export interface MemberHandlers {
-  /** @param isNewMember the group had expelled this process: since then another may have owned its lanes */
+  /** @param isNewMember at the first join, or after the group had expelled this process: another may have owned its lanes since */
   assigned(lanes: readonly number[], isNewMember: boolean): void;
   batch(batch: FetchedBatch): BatchReply;
   /** A fetch with nothing but aborted or control records moved the position past them. */
@@ -84,7 +84,7 @@ export interface MemberOptions {
 
 /** Longest wait of a fetch while something is paused: a fetch delays the next seek or resume, and we expect one soon. */
 const FETCH_WAIT_MS = 100;
-/** Longest wait while nothing is paused. It also delays heartbeats, and so news from the group, but by one interval at most. */
+/** Longest wait while nothing is paused. It also delays heartbeats, and so the notice of a rebalance, but by one interval at most. */
 const UNPAUSED_FETCH_WAIT_MS = 1_000;
 /**
  * Pause between two fetches, per lane of this process. A fetch costs both sides in proportion to its partitions, and ends as soon
@@ -98,7 +98,7 @@ const FETCH_BYTES_MAX = 256 * 1024;
 const FETCH_TOTAL_BYTES_MAX = 1024 * 1024;
 /** How long the group waits for members to rejoin; handlers return at once, so a live member needs no more. */
 const REBALANCE_TIMEOUT_MS = 10_000;
-/** Time for the new assignment, after the others rejoined at their next heartbeats. Doubled for a busy machine. */
+/** Time for the new assignment, after the others rejoined at their next heartbeats. Twice what a quiet machine needs. */
 const RETIRE_BEYOND_HEARTBEAT_MS = 2_000;
 const RETIRE_MS_MAX = 5_000;
 /** A join under way ends once the other members notice it, at their next heartbeats; only then can we leave. */

@@ -1,13 +1,13 @@
 /**
- * Whether others read other topics with our group. A group has one leader, which assigns the topics that it reads itself to all members:
- * members of another TOPIC_PREFIX would get lanes that they do not read, and our own members would not get them.
+ * Whether others read other topics with our group. The group's leader assigns the topics that it reads itself to all members. Members
+ * of another TOPIC_PREFIX would get lanes that they do not read, and our own members would not get them.
  */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { topicNames } from 'payment-processor-contract/topics';
 import { subscribedTopics } from './member-note.ts';
 
-/** @returns the problem, and what to do; null: there is none, as far as the group tells now */
+/** @returns the problem, and what to do; null: Kafka's current description of the group shows none */
 export async function strangersInGroup(
   kafka: Kafka,
   { KAFKA_GROUP_ID, TOPIC_PREFIX }: { readonly KAFKA_GROUP_ID: string; readonly TOPIC_PREFIX: string },

@@ -210,13 +210,13 @@ export class Inbox<Item extends { readonly kind: string }> {
   }
 
   status(): {
-    held: number;
+    buffered: number;
     oldestTimestampMs: number | null;
     highWatermark: bigint;
     problem: string | null;
   } {
     return {
-      held: this.#messages.length,
+      buffered: this.#messages.length,
       oldestTimestampMs: this.#messages[0]?.timestampMs ?? null,
       highWatermark: this.#highWatermark,
       problem: this.#problem,

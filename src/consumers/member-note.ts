@@ -1,8 +1,10 @@
 /**
  * What a member announces to its group when it joins, in the metadata: its lanes, the address of its HTTP endpoints, whether it is
- * about to leave, and whether it stands aside (`src/lanes/standing-aside.ts`). The lanes come first: older releases skip the
- * rest. They are the lanes it had before this join: it does not rejoin to announce a new assignment. Anybody who may join the group can write
- * anything there. So we bound and check all that we read, and an address is only a scheme, a host and a port. Pure.
+ * about to leave, and whether it stands aside (`src/lanes/standing-aside.ts`). The lanes come first, because older releases skip the
+ * rest.
+ *
+ * Anybody who may join the group can write anything there. So we bound and check all that we read, and an address is only a scheme,
+ * a host and a port. Pure.
  */
 import kafkajs, { type MemberMetadata } from 'kafkajs';
 
@@ -15,6 +17,7 @@ const HOST_PATTERN = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])$/;
 const METADATA_BYTES_MAX = 64 * 1024;
 
 export interface MemberNote {
+  /** The lanes that it had before this join: it does not rejoin to announce a new assignment. */
   readonly lanes: readonly number[];
   /** As `checkedAddress` returns it; null: it announces none. */
   readonly address: string | null;

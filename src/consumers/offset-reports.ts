@@ -2,7 +2,7 @@
  * Commits the group's offsets regularly, for tools that show lag. Best effort: a failed report is repeated next time.
  *
  *   reported  positions that changed, every second, and once more at the end. The first progress is reported at once: if
- *             the ledger is lost later, this offset shows it
+ *             the ledger is lost later, this offset proves that it existed
  */
 import type { GroupOffset } from './group-member.ts';
 

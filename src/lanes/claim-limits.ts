@@ -1,4 +1,7 @@
-/** Limits on intents: per operation (as the service allows), class of work and lane, and on open quotes. */
+/**
+ * Limits on intents: per operation (what its breaker allows), per class of work, and per class in a lane. Also limits open two-step
+ * quotes.
+ */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
@@ -31,7 +34,7 @@ export interface HeldCalls {
   refusal(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>): ClaimRefusal | null;
 }
 
-/** Intents of a class made ahead of the call slots, to hide the latency of commits. */
+/** Intents of a class, per call slot: some are committed ahead, so that a free slot need not wait for a commit. */
 const INTENTS_PER_SLOT = 4;
 /** Two-step quotes made ahead of their executions: few enough that all are executed long before they expire. */
 const QUOTES_PER_SLOT = 2;

@@ -281,11 +281,11 @@ export class Inputs {
 
   status(causes: ReadonlyMap<string, AdmissionCause>): InputStatus[] {
     return this.#all().map(({ topic, name, inbox }) => {
-      const { held, oldestTimestampMs, highWatermark, problem } = inbox.status();
+      const { buffered, oldestTimestampMs, highWatermark, problem } = inbox.status();
       const cause = problem === null ? (causes.get(topic) ?? null) : 'registry';
       // Not the committed position: it stands still while we pass only records that readers never get.
       const position = inbox.position();
-      return { topic, name, held, oldestTimestampMs, position, highWatermark, cause, problem };
+      return { topic, name, buffered, oldestTimestampMs, position, highWatermark, cause, problem };
     });
   }
 

@@ -15,8 +15,8 @@ export type InputName = CommandType | 'operator-decision' | 'operator-hold' | 'o
 export interface InputStatus {
   readonly topic: string;
   readonly name: InputName;
-  /** Fetched and not admitted. */
-  readonly held: number;
+  /** Messages fetched and not yet admitted. */
+  readonly buffered: number;
   readonly oldestTimestampMs: number | null;
   /** Every record before this offset is in the ledger, or about to be; null while closed. */
   readonly position: bigint | null;
@@ -25,7 +25,7 @@ export interface InputStatus {
   readonly problem: string | null;
 }
 
-/** Status of one ownership. */
+/** Status of a lane while this process owns it. */
 export interface OpenLaneStatus {
   /** Nothing is being gathered or committed. */
   readonly isIdle: boolean;

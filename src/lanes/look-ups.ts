@@ -5,8 +5,8 @@
  *   scanning  one window after the other: the minutes around the expected creation time, the hour before, the hour
  *             after; then, if a question needs it, the week before
  *
- * Any page whose request began after the question can answer it `found`. Only whole scans that began after the question can
- * answer it `not-found`. The scanner assumes nothing about the order of pages. Scans alternate between newest and oldest first:
+ * Any page whose request began after the question can answer it with `found`. Only whole scans that began after the question
+ * can answer it with `not-found`. The scanner assumes nothing about the order of pages. Scans alternate between newest and oldest first:
  * even if none finishes, both ends are seen. The scanner retries a failed page a few times, so that a flaky service does not keep
  * a long scan from finishing. A scan has a maximum of pages, and stops early once all its questions are answered.
  */
@@ -21,7 +21,7 @@ import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-que
 const PAGE_LIMIT = 100;
 /** Pages of one scan: 100,000 transactions. A longer scan fails: it cannot answer `not-found`. */
 const PAGES_MAX = 1_000;
-/** Tries for one page, between six and 25 seconds in all; then the scan fails. */
+/** Tries for one page; then the scan fails. The pauses between them add up to 6 seconds, or to 25 if the service asks for more. */
 const PAGE_TRIES_MAX = 6;
 const PAGE_AGAIN_MS = 200;
 /** Longest pause before a page is retried, even if the service asks for more: a scan holds up all questions. */

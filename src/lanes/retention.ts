@@ -23,7 +23,7 @@ type RetentionParts = Pick<LaneParts, 'lane' | 'index' | 'clock' | 'retention'>;
 
 /** Tombstones in one transaction: some 50 KB, and a few milliseconds of its time. */
 const TOMBSTONES_MAX = 500;
-/** Interval between looks while nothing is old enough; for a short retention, a tenth of the retention. */
+/** Interval between checks while nothing is old enough; for a short retention, a tenth of the retention. */
 const LOOK_MS_MAX = 60_000;
 const LOOKS_PER_RETENTION = 10;
 /** Interval while there is more: by then the index has usually dropped the forgotten keys. That allows 2,500 keys a second. */
@@ -54,7 +54,7 @@ export class Retention {
   /** Puts the tombstones that are due into the transaction. */
   gather(transaction: LaneTransaction): void {
     this.#forget(transaction);
-    // With the first commit that happens anyway: an idle lane has forgotten nothing yet.
+    // It needs no commit of its own: a lane forgets keys only in a commit, and this record is part of the first one.
     if (this.#isRecorded || transaction.isEmpty()) return;
     this.#isRecorded = true;
     const { index, lane, retention } = this.#parts;

@@ -75,7 +75,7 @@ export class StartSteps {
     return { whom: step.whom, what: step.what, waitedMs, failedTries, problem };
   }
 
-  /** The process must end: no step continues, none begins. The owner of a running try closes what that try still opens. */
+  /** The process must end: no step continues, none begins. The code that began the running try closes what that try opens from now on. */
   end(): void {
     this.#isEnded = true;
     this.#ended.resolve({ kind: 'ended' });

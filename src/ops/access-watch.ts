@@ -1,6 +1,6 @@
 /**
- * Asks Kafka and the registry what they allow us, so that readiness can tell a refusal from an outage. It asks Kafka only while
- * something is wrong. It always asks the registry: nothing else would show that the next start will fail.
+ * Asks Kafka or the registry regularly what it allows us, so that readiness can tell a refusal from an outage. Kafka is asked only
+ * while something is wrong. The registry is asked every time: nothing else would show early that the next start will fail.
  *
  *   started -> (problem? ask -> known) every interval -> stopped
  *

@@ -102,7 +102,7 @@ export class DeadLetterWatch {
     }
   }
 
-  /** False until all letters are read, and while reading fails: more may be open. */
+  /** False until the newest letters (READ_MAX in each partition) are read, and while reading fails: more may be open. */
   isRead(): boolean {
     const ends = this.#ends === null ? null : [...this.#ends];
     return ends?.every(([partition, { high, low }]) => (this.#passed.get(partition) ?? low) >= high) === true;

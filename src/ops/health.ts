@@ -34,7 +34,7 @@ export interface Readiness {
   readonly reasons: readonly string[];
 }
 
-/** A single loss is an accident, such as a restarted broker or a frozen process. */
+/** A single loss needs no action, for example after a broker restarted or the process was frozen. */
 const LOSSES_REPORTED_MIN = 2;
 
 interface Finding {
@@ -43,8 +43,11 @@ interface Finding {
 }
 
 /**
- * @returns not ready while starting or draining, while Kafka refuses us, while group, lanes, service or registry block the work,
- * or while the process leaves its lanes to other members (`standing-aside.ts`)
+ * Not ready while any of these holds:
+ * - the process is starting or draining
+ * - Kafka refuses us
+ * - the group, a lane, the service or the registry blocks the work
+ * - the process leaves its lanes to other members (`standing-aside.ts`)
  */
 export function readiness(inputs: ReadinessInputs): Readiness {
   const findings = [

@@ -53,7 +53,7 @@ export function inputLag(
     return { messages: null, oldestMs: null, cause: null, position, waiting: null };
   }
   // The known end may be older than the position. Then only messages that are fetched but not admitted count.
-  const messages = endOffset > position ? Number(endOffset - position) : input.held;
+  const messages = endOffset > position ? Number(endOffset - position) : input.buffered;
   if (messages === 0) return { messages, oldestMs: null, cause: null, position, waiting: null };
   const stillWaiting = waiting?.position === position ? waiting : { position, sinceMs: nowMs };
   const oldestMs = Math.max(0, nowMs - (input.oldestTimestampMs ?? stillWaiting.sinceMs));

@@ -1,5 +1,6 @@
 /**
- * Keeps the metrics of the table, with prom-client. Events increase the counters; each scrape sets the gauges from the state.
+ * Keeps the metrics of the table, with prom-client. Events increase the counters, and set the poller's gauges. Each scrape
+ * sets the other gauges from the state.
  *
  * Owns its registry and the collectors of process metrics.
  */
@@ -30,8 +31,8 @@ export interface Metrics {
 /** A counter with more series than this starts without any. The table has no such counter. */
 const SERIES_AT_START_MAX = 100;
 /**
- * Sampling interval of the event loop's delay: a tenth of the alert's threshold. Each sample wakes the process; every 10 ms
- * took a quarter of an idle process's time.
+ * Sampling interval of the event loop's delay: a tenth of the alert's threshold. Each sample wakes the process: sampling
+ * every 10 ms took a quarter of an idle process's time.
  */
 const EVENT_LOOP_SAMPLE_MS = 50;
 /** Gauges that prom-client names like counters. Each is only the sum of a gauge by type. */
@@ -128,7 +129,7 @@ function registerAll(registry: Registry): MetricSet {
   };
 }
 
-/** Values that the table does not list become `other`: results and answers must not add series. */
+/** Values that the table does not list become `other`: unexpected values in results or answers must not create series. */
 function bounded(name: MetricName, labels: Readonly<Record<string, string>>): Record<string, string> {
   const definition: MetricDefinition = METRICS[name];
   const pairs = Object.entries(labels).map(([label, value]) => {

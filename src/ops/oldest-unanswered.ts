@@ -15,7 +15,7 @@ export interface OldestUnanswered {
   readonly oldestNotHeldSeconds: ByCommand;
 }
 
-/** What waits in Kafka, of one topic of one lane. */
+/** What waits in one input topic of one lane. */
 interface Waiting {
   readonly command: CommandType | null;
   readonly oldestSeconds: number | null;

@@ -90,7 +90,7 @@ export interface Deployment {
   readonly service: string;
   /** The machine's name; in Kubernetes the pod's. */
   readonly host: string;
-  /** What to type in a shell before a command of the command line. */
+  /** What precedes a command of the CLI in a shell, such as `npm run cli --`. */
   readonly cli: string;
 }
 
@@ -127,9 +127,9 @@ export interface ProcessorState extends OldestUnanswered {
   readonly callsUnderWay: number;
   readonly keysRemembered: number;
   readonly deployment: Deployment;
-  /** The limit of concurrent calls, all operations. */
+  /** Limit on concurrent calls, all operations. */
   readonly callSlots: number;
-  /** The limit of `unfinished` per lane. */
+  /** Limit on `unfinished` in each lane. */
   readonly unfinishedMax: number;
   readonly ledger: LedgerState;
   readonly members: readonly MemberState[];

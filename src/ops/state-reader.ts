@@ -1,6 +1,6 @@
 /**
- * Assembles the state of this process from its parts. Remembers the last position of each input and since when it has had lag
- * there; bounded by lanes and topics.
+ * Assembles the state of this process from its parts. For each lane and input it remembers the instants from which ages count: of
+ * lag, open transactions and uncommitted work. Lanes and topics bound that.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -49,9 +49,9 @@ export interface StateReaderOptions {
   /** Command types that this process serves. */
   readonly commandTypes: readonly CommandType[];
   readonly laneCount: number;
-  /** The limit of concurrent calls. */
+  /** Limit on concurrent calls. */
   readonly callSlots: number;
-  /** The limit of admitted commands without a result per lane. */
+  /** Limit on admitted commands without a result in each lane. */
   readonly unfinishedMax: number;
   readonly activity: Pick<Activity, 'state'>;
   readonly letters: Pick<DeadLetterWatch, 'isRead' | 'open'>;

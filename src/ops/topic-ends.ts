@@ -1,5 +1,5 @@
 /**
- * Asks the broker where partitions end, at most every two seconds, and remembers the answers.
+ * Asks Kafka where partitions end, what the group has committed and who is in it, at most every two seconds. Remembers the answers.
  *
  * Stages of a request: begun -> answered, failed, or given up. One is under way at a time. A scrape waits for it up to a
  * deadline and then gets the last known values, so that a hanging Kafka never hangs a scrape.
@@ -39,7 +39,7 @@ export interface KnownTopicEnds {
   readonly topics: ReadonlyMap<string, TopicAnswer>;
   /** Null until they are known. */
   readonly members: readonly GroupProcess[] | null;
-  /** Since the broker last answered; before its first answer, since construction. */
+  /** Since the last answered request was sent; before the first, since construction. */
   readonly ageMs: number;
 }
 

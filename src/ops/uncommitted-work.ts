@@ -7,16 +7,19 @@
 import type { LaneStatus } from '../lanes/lane-status.ts';
 import type { InputLag } from './lag.ts';
 
-/** @returns since when it has committed nothing; null: nothing to commit */
+/**
+ * @param earlierMs what this returned for the lane at the previous reading; null: it had nothing to commit
+ * @returns since when it has committed nothing; null: it has nothing to commit
+ */
 export function uncommittedSinceMs(
   lane: LaneStatus,
   lags: readonly InputLag[],
-  lastKnownMs: number | null,
+  earlierMs: number | null,
   nowMs: number,
 ): number | null {
   if (lane.stage !== 'open') return null;
   const isAdmitting = lags.some(({ cause }) => cause === 'catching-up');
   if (lane.isIdle && !isAdmitting) return null;
   // A message that arrives after a quiet hour has not waited for an hour.
-  return Math.min(nowMs, Math.max(lastKnownMs ?? nowMs, lane.committedMs));
+  return Math.min(nowMs, Math.max(earlierMs ?? nowMs, lane.committedMs));
 }

@@ -27,7 +27,7 @@ export interface UnknownResultsState {
   readonly oldestSeconds: number | null;
   /** The oldest of all lanes, oldest first. */
   readonly listed: readonly WaitingUnknown[];
-  /** This process's lanes; only commands that have any. */
+  /** In this process's lanes; only command types with UNKNOWN results. */
   readonly ofOwnLanes: readonly UnknownGroup[];
 }
 

@@ -85,7 +85,7 @@ test('of a fetch that begins too early, the lane takes the part from its positio
   const { inbox, offer, redelivered, sought } = inboxAt(10n);
   expect([offer(10, 10), redelivered]).toEqual(['taken', []]);
   expect([offer(15, 10), redelivered]).toEqual(['taken', [5]]);
-  expect(inbox.status().held).toBe(15);
+  expect(inbox.status().buffered).toBe(15);
   expect([offer(0, 10), redelivered]).toEqual(['seeking', [5, 10]]);
   // A gap is not a redelivery.
   expect([offer(30, 10), redelivered]).toEqual(['seeking', [5, 10]]);

@@ -58,11 +58,11 @@ test('no turn of the event loop fills transactions for longer than its share, an
     return null;
   };
   const handlers = { commands: { name: 'commands', handle, setAside: handle } } as unknown as InputHandlers;
-  const held = (lane: Inputs): number => lane.status(new Map())[0]?.held ?? 0;
+  const buffered = (lane: Inputs): number => lane.status(new Map())[0]?.buffered ?? 0;
   const fill = (lane: Inputs, untilMs: number): void => {
-    const before = held(lane);
+    const before = buffered(lane);
     lane.admit(handlers, newTransaction(), untilMs);
-    expect(held(lane)).toBeLessThan(before);
+    expect(buffered(lane)).toBeLessThan(before);
   };
   const lanes = Array.from({ length: LANES }, () => inputsOf(['transfer-in'], clock));
   for (const lane of lanes) {
@@ -81,7 +81,7 @@ test('no turn of the event loop fills transactions for longer than its share, an
         // Begins a turn, unless one has begun. The immediate of the watch comes before the loop's.
         void clock.nextTurn();
         fill(lane, untilMs);
-        if (held(lane) > 0) {
+        if (buffered(lane) > 0) {
           seat.wake();
         } else {
           waiting.delete(lane);

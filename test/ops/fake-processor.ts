@@ -137,7 +137,7 @@ export function laneStatus(change: Partial<LaneStatus> = {}): LaneStatus {
 
 export function inputStatus(change: Partial<InputStatus> = {}): InputStatus {
   const ofTransfers = { topic: TOPICS.commands['transfer-in'], name: 'transfer-in' } as const;
-  const places = { held: 0, oldestTimestampMs: null, position: 0n, highWatermark: 0n };
+  const places = { buffered: 0, oldestTimestampMs: null, position: 0n, highWatermark: 0n };
   return { ...ofTransfers, ...places, cause: null, problem: null, ...change };
 }
 

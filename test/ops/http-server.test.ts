@@ -122,7 +122,7 @@ describe('metrics and state over HTTP', () => {
     const processor = new ShownProcessor();
     const { nowMs } = processor;
     const intent = { state: 'INTENT', attemptId: 'a', processId: 'p', atMs: nowMs, timeoutMs: 10 } as const;
-    const held = { held: 4, oldestTimestampMs: nowMs - 9_000, position: 6n, cause: 'held' } as const;
+    const held = { buffered: 4, oldestTimestampMs: nowMs - 9_000, position: 6n, cause: 'held' } as const;
     processor.setLane(
       0,
       laneStatus({ entries: [entry('transfer-in', nowMs - 30_000, intent)], inputs: [inputStatus(held)] }),

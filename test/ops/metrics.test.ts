@@ -127,7 +127,9 @@ describe('gauges', () => {
     processor.lanes.lanes = new Map([
       [
         0,
-        laneStatus({ inputs: [inputStatus({ position: 90n, held: 10, oldestTimestampMs: processor.nowMs - 5_000 })] }),
+        laneStatus({
+          inputs: [inputStatus({ position: 90n, buffered: 10, oldestTimestampMs: processor.nowMs - 5_000 })],
+        }),
       ],
       [1, laneStatus({ inputs: [inputStatus({ position: 70n, cause: 'breaker' })] })],
       [2, laneStatus({ stage: 'stopped', inputs: [inputStatus({ position: 95n })] })],
@@ -183,7 +185,7 @@ describe('gauges', () => {
           entry('transfer-in', nowMs - 60_000, { state: 'PARKED', untilMs: nowMs, reason: 'r' }),
           entry('execute-quote', nowMs - 20_000, { state: 'DOUBTFUL', settleAtMs: nowMs, reason: 'r', refusal: null }),
         ],
-        inputs: [inputStatus({ position: 5n, held: 1, oldestTimestampMs: nowMs - 90_000 })],
+        inputs: [inputStatus({ position: 5n, buffered: 1, oldestTimestampMs: nowMs - 90_000 })],
       }),
     );
     processor.ends = async () => new Map([[0, { low: 0n, high: 6n }]]);

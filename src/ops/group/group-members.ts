@@ -17,7 +17,7 @@ export interface GroupMember extends Pick<KnownMember, Known> {
   readonly faultSince: string | null;
   /** When its report arrived, by the clock of the process that shows it. */
   readonly answeredAt: string | null;
-  /** It runs a different release from the process that shows it, or does not report everything. */
+  /** It runs another release than the process that shows it, or its report lacks parts. */
   readonly isOtherRelease: boolean;
   /** Parts that it does not report. */
   readonly unreportedParts: readonly string[];

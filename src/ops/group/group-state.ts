@@ -19,7 +19,7 @@ export type GroupLane = MemberFigures['lanes'][number] & { readonly process: str
 
 export interface UnreportedLane {
   readonly lane: number;
-  /** The member that it is assigned to; else its latest owner, or the last member to report it; null: none is known. */
+  /** The member that it is assigned to; else its last owner in the ledger, or a member that once reported it; null: none is known. */
   readonly process: string | null;
   /** Commands in Kafka, by the group's offsets; null until Kafka has answered. */
   readonly waiting: readonly { readonly command: string; readonly messages: number }[] | null;

@@ -28,7 +28,7 @@ const FRESH_FOR_MS = 1_500;
 const ANSWERS_WAIT_MAX_MS = 2_000;
 /** Concurrent requests. With a hundred hanging members a round takes ten seconds; meanwhile viewers get the known state. */
 const ASKED_AT_ONCE_MAX = 16;
-/** More than any real group has. Any client that may join the group can pose as members, so we bound how many we follow. */
+/** More than any real group has. A client that may join the group can pose as any number of members, so we bound how many we follow. */
 const MEMBERS_MAX = 200;
 /** Limit of remembered members that are gone. */
 const GONE_MAX = 20;
