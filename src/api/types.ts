@@ -62,7 +62,7 @@ export interface ServiceError {
 }
 
 /**
- * The class of an answer to a change (`reading.ts`). It does not depend on whether an earlier attempt is in doubt: the ledger takes
+ * The class of an answer to a POST (`reading.ts`). It does not depend on whether an earlier attempt is in doubt: the ledger takes
  * that into account.
  */
 export type Reading =

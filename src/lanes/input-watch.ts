@@ -50,7 +50,7 @@ export interface InputWatchParts {
 /** Jumps by lane and topic, with the time since which every look has found them. */
 type Findings = Map<string, { kind: ForcedJump['kind']; sinceMs: number }>;
 
-/** Interval between looks. A look costs a few requests, however many topics and lanes there are. */
+/** Interval between checks. A check costs a few requests, however many topics and lanes there are. */
 const LOOK_MS = 5_000;
 /** After a longer gap earlier findings are void: a frozen process did not look. */
 const LOOK_GAP_MS_MAX = 2 * LOOK_MS;
