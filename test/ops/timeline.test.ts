@@ -33,7 +33,7 @@ describe('the timeline of a process', () => {
     expect(timeline.texts()).toEqual([
       'lanes: got lanes 0 to 2, 5; now has lanes 0 to 2, 5',
       'lanes: got lane 7, no longer has lanes 0, 2, 5; now has lanes 1, 7',
-      'lanes: lost lanes 1, 7; now has no lane',
+      'lanes: no longer has lanes 1, 7; now has no lane',
     ]);
     expect(laneRangesInWords([3, 1, 2])).toBe('lanes 1 to 3');
   });
