@@ -5,7 +5,7 @@ import type { InputMessage } from '../consumers/input-message.ts';
 import type { Aside } from '../consumers/message-origin.ts';
 import { admit, newEntry, type Admission } from '../ledger/admission.ts';
 import { decide } from '../ledger/decide.ts';
-import type { Entry } from '../ledger/entry.ts';
+import type { Entry, UnphasedEntry } from '../ledger/entry.ts';
 import { intentOf } from '../ledger/transitions.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import { failedResult } from '../ledger/result-record.ts';
@@ -29,6 +29,8 @@ export type AdmissionCause = ClaimRefusal | 'lane-full' | 'failed';
 
 /** Limit for the fields of unfinished commands in memory. Without it, many large commands could fill the heap. */
 const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;
+/** Of a lane's unfinished entries: parked quotes must leave room for commands that can be called. */
+const PARKED_SHARE = 0.5;
 
 export class CommandAdmission implements InputHandler<Intake, AdmissionCause, CommandPlace> {
   readonly name = 'admission';
@@ -71,9 +73,14 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
         const attempt = { attemptId, commit: transaction.commit };
         try {
           const refusal = claimCall(this.#parts, attempt, admission.entry, false);
-          if (refusal !== null) return refusal;
-          const begun = { attemptId, processId, notBeforeMs: laneClock.notBeforeMs() };
-          outcomes.put(transaction, intentOf(admission.entry, begun, policy));
+          if (refusal === null) {
+            const begun = { attemptId, processId, notBeforeMs: laneClock.notBeforeMs() };
+            outcomes.put(transaction, intentOf(admission.entry, begun, policy));
+            break;
+          }
+          const reason = this.#whyExecutionWaits(admission.entry, refusal);
+          if (reason === null) return refusal;
+          outcomes.put(transaction, { ...admission.entry, phase: { state: 'PARKED', untilMs: nowMs, reason } });
         } catch (error) {
           calls.settle(attemptId);
           throw error;
@@ -85,6 +92,26 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     const kind = ADMISSION_KINDS[admission.kind];
     this.#trace(transaction, arrival, readMs, kind, deadLetteredAs?.reason ?? null);
     return null;
+  }
+
+  /**
+   * Quotes with and without immediatelyExecute share a topic. One whose execution alone cannot begin is parked, while there is
+   * room, so that the others behind it need not wait.
+   * @returns null if a plain quote would have to wait too
+   */
+  #whyExecutionWaits(entry: UnphasedEntry, refusal: ClaimRefusal): string | null {
+    const { calls, holds, memory, unfinishedMax } = this.#parts;
+    if (!entry.immediate || memory.unfinished.size >= unfinishedMax * PARKED_SHARE) return null;
+    switch (refusal) {
+      case 'operator-hold':
+        return holds.refusal({ ...entry, immediate: false }) === null ? 'an operator holds execute-quote' : null;
+      case 'breaker':
+        return calls.isClosed('execute-quote') && !calls.isClosed('create-quote')
+          ? 'the breaker of execute-quote is open'
+          : null;
+      default:
+        return null;
+    }
   }
 
   #trace(

@@ -18,6 +18,7 @@
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { ChangeRequest, Reading } from '../api/types.ts';
 import type { Clock } from 'payment-processor-contract/clock';
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { TracedCommand } from '../consumers/command-intake.ts';
 import { CallScheduler, type Moment } from './call-scheduler.ts';
 import { timesOf, type CallSpan } from './call-times.ts';
@@ -117,6 +118,11 @@ export class Calls {
     if (refusal === null) this.#claim(claim.attemptId, claim);
     else this.#isCapacityAwaited = true;
     return refusal === 'no-slot' && this.#scheduler.isRateLimited(this.#moment().nowMs) ? 'rate-limit' : refusal;
+  }
+
+  /** No call of the operation may begin: its breaker is open, or the service is held. */
+  isClosed(operation: CommandType): boolean {
+    return this.#options.api.closure(operation) !== null;
   }
 
   prepare(attemptId: string, call: PreparedCall): void {

@@ -12,7 +12,7 @@ import type { CallTimes } from './call-times.ts';
 
 /** What the lane made of the message. */
 export type AdmissionKind =
-  /** An entry with an intent. */
+  /** An entry with an intent, or parked until its call may begin. */
   | 'called'
   /** An entry that ended without a call. */
   | 'finished'

@@ -2,8 +2,16 @@
 import { expect } from 'vitest';
 import { decodeHolds, type HoldOrder } from '../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../src/ledger/ledger-records.ts';
-import { createQuoteOf, executionOf, publishTransfers, rejectionOf } from '../support/commands.ts';
+import {
+  createQuoteOf,
+  executionOf,
+  keysOfLane,
+  publishTransfers,
+  rejectionOf,
+  transferInOf,
+} from '../support/commands.ts';
 import { LANES } from '../support/stack-options.ts';
+import { unfinishedByLane } from '../support/unfinished.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests } from '../support/with-stack.ts';
 
@@ -97,15 +105,35 @@ test('a hold of one type leaves the others alone, and one of executions keeps qu
   const { publisher } = stack();
   await stack().startProcessor();
   await hold({ commandTypes: ['execute-quote'] });
-  const immediate = { ...createQuoteOf('immediate'), immediatelyExecute: true };
+  const [immediate = '', plain = ''] = keysOfLane('quote', 0, 2);
   const transfers = await publish('transfer');
-  await publisher.publish('create-quote', 'plain', createQuoteOf('plain'));
-  await expectAccepted([...transfers, 'plain']);
-  const before = await stack().service.callsMade();
-  await publisher.publish('create-quote', 'immediate', immediate);
-  await expectNoCalls(before);
+  await publisher.publish('create-quote', immediate, { ...createQuoteOf(immediate), immediatelyExecute: true });
+  // Behind it, in the same lane.
+  await publisher.publish('create-quote', plain, createQuoteOf(plain));
+  await expectAccepted([...transfers, plain]);
+  await expectNoCalls(await stack().service.callsMade());
+  expect(stack().journal.results(immediate)).toEqual([]);
   await release();
-  await expectAccepted(['immediate']);
+  await expectAccepted([immediate]);
+});
+
+test('held quotes with immediatelyExecute leave room for other commands of their lane', async () => {
+  const { publisher } = stack();
+  await stack().startProcessor({ MAX_UNFINISHED_PER_LANE: '4' });
+  await hold({ commandTypes: ['execute-quote'] });
+  const immediate = keysOfLane('immediate', 0, 4);
+  for (const key of immediate)
+    await publisher.publish('create-quote', key, { ...createQuoteOf(key), immediatelyExecute: true });
+  await eventually(
+    () => unfinishedByLane(stack()),
+    ([first]) => first === 2,
+    'half of the room to be used',
+  );
+  const [transfer = ''] = keysOfLane('transfer', 0, 1);
+  await publisher.publish('transfer-in', transfer, transferInOf(transfer));
+  await expectAccepted([transfer]);
+  await release();
+  await expectAccepted(immediate);
 });
 
 test('a hold ends by itself at its instant', async () => {

@@ -1,7 +1,7 @@
 /** Invariant I5 in virtual time: while the service fails, refuses us or asks us to wait, commands wait; none is refused or buried. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { createQuoteOf, executionOf, rejectionOf, transferInOf } from '../support/commands.ts';
+import { createQuoteOf, executionOf, keysOfLane, rejectionOf, transferInOf } from '../support/commands.ts';
 import { allAccepted, reasonsOf } from '../support/outage.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests } from '../support/with-stack.ts';
@@ -112,4 +112,19 @@ test('an hour without the service leaves few transfers in doubt: the others were
   const unknown = outcomes.filter((outcome) => outcome === 'UNKNOWN');
   expect(unknown.length).toBeLessThan(10);
   expect(outcomes.filter((outcome) => outcome === 'EXPIRED')).toHaveLength(keys.length - unknown.length);
+});
+
+test('while only executions fail, plain quotes are made, also behind quotes whose execution waits', async () => {
+  await stack().service.addFaults({ kind: 'status', operation: 'execute-quote', httpStatus: 503 });
+  await stack().startProcessor({ API_MAX_CONCURRENCY: '4' });
+  const { journal, publisher, service } = stack();
+  const immediate = keysOfLane('immediate', 0, 40);
+  for (const key of immediate)
+    await publisher.publish('create-quote', key, { ...createQuoteOf(key), immediatelyExecute: true });
+  const [plain = ''] = keysOfLane('plain', 0, 1);
+  await publisher.publish('create-quote', plain, createQuoteOf(plain));
+  expect((await journal.result(plain, 60_000)).value.outcome).toBe('ACCEPTED');
+  expect(immediate.filter((key) => journal.results(key).length > 0)).toEqual([]);
+  await service.clearFaults();
+  await expectAllAccepted(immediate);
 });

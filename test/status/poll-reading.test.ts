@@ -51,10 +51,27 @@ describe('the budget', () => {
     }
   });
 
-  test('counts look-ups of doubt, which do not wait', () => {
+  test.each([
+    ['counts look-ups of doubt, which do not wait', 4_000, 60 - 15],
+    ['leaves the poller half, however many look-ups there are', 100, 30],
+  ])('%s', (_, lookUpEveryMs, callsPerMinute) => {
     const budget = new PollBudget(60, 0);
-    for (let count = 0; count < 20; count += 1) budget.spend(10_000);
-    expect(budget.take(10_000)).toBeGreaterThan(15_000);
+    let taken = 0;
+    for (let nowMs = 0; nowMs < HOUR_MS; nowMs += 100) {
+      if (nowMs % lookUpEveryMs === 0) budget.spend(nowMs);
+      if (budget.take(nowMs) === 0) taken += 1;
+    }
+    expect(taken / 60).toBeGreaterThan(callsPerMinute - 2);
+    expect(taken / 60).toBeLessThan(callsPerMinute + 1);
+  });
+
+  test('says how long to wait while look-ups are to be made up for', () => {
+    const budget = new PollBudget(60, 0);
+    for (let count = 0; count < 20; count += 1) budget.spend(0);
+    const waitMs = budget.take(0);
+    expect(waitMs).toBeGreaterThan(2_000);
+    expect(budget.take(waitMs - 2)).toBeGreaterThan(0);
+    expect(budget.take(waitMs)).toBe(0);
   });
 });
 

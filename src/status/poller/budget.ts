@@ -14,6 +14,8 @@ export class PollBudget {
   readonly #capacity: number;
   readonly #tokensPerMs: number;
   #tokens = 0;
+  /** Tokens of look-ups that the bucket still has to gain. */
+  #debt = 0;
   #filledMs: number;
 
   /** @param nowMs monotonic, as all times here */
@@ -26,7 +28,8 @@ export class PollBudget {
   /** Takes a token. @returns 0, or how long until there is one, in milliseconds */
   take(nowMs: number): number {
     this.#fill(nowMs);
-    if (this.#tokens < 1) return Math.ceil((1 - this.#tokens) / this.#tokensPerMs);
+    const missing = 1 - this.#tokens;
+    if (missing > 0) return Math.ceil((missing + Math.min(missing, this.#debt)) / this.#tokensPerMs);
     this.#tokens -= 1;
     return 0;
   }
@@ -34,8 +37,7 @@ export class PollBudget {
   /** Counts a call that does not wait, such as a look-up for a call in doubt: the poller then waits longer. */
   spend(nowMs: number): void {
     this.#fill(nowMs);
-    // At most a minute's debt: the poller must not starve either.
-    this.#tokens = Math.max(this.#tokens - 1, -this.#tokensPerMs * MINUTE_MS);
+    this.#debt = Math.min(this.#debt + 1, this.#tokensPerMs * MINUTE_MS);
   }
 
   /** How long the bucket takes to gain one token, in milliseconds. */
@@ -44,8 +46,11 @@ export class PollBudget {
   }
 
   #fill(nowMs: number): void {
-    const grown = this.#tokens + Math.max(0, nowMs - this.#filledMs) * this.#tokensPerMs;
-    this.#tokens = Math.min(this.#capacity, grown);
+    const gained = Math.max(0, nowMs - this.#filledMs) * this.#tokensPerMs;
+    // Half at most, however many look-ups there are: the poller must not starve.
+    const repaid = Math.min(this.#debt, gained / 2);
+    this.#debt -= repaid;
+    this.#tokens = Math.min(this.#capacity, this.#tokens + gained - repaid);
     this.#filledMs = nowMs;
   }
 }
