@@ -32,6 +32,11 @@
 {{- if and (or .Values.strimzi.topics.enabled .Values.strimzi.user.enabled (compact (values .Values.strimzi.roles))) (not .Values.strimzi.cluster) -}}
 {{- fail "strimzi.cluster is required with strimzi.topics, strimzi.user or strimzi.roles" -}}
 {{- end -}}
+{{- range $role, $name := .Values.strimzi.roles -}}
+{{- if and (eq $name $.Values.strimzi.user.name) (not $.Values.strimzi.user.enabled) -}}
+{{- fail (printf "strimzi.roles.%s is the name of strimzi.user, which is not enabled: enable it, or its KafkaUser would lack the processor's rights" $role) -}}
+{{- end -}}
+{{- end -}}
 {{- range list .Values.kafkaCertificates .Values.prepare.kafkaCertificates -}}
 {{- if ne (empty .certificate) (empty .privateKey) -}}
 {{- fail "kafkaCertificates (or prepare.kafkaCertificates) has a certificate without its privateKey, or the key alone: give both or neither" -}}

@@ -2,7 +2,7 @@
  * The proof by chaos: `npm run chaos -- [--scene NAME] [--minutes N] [--seed N] ...`. Kafka, the registry and the sandbox run
  * on this machine. Exit code 0 when every promise held; 1 with what was wrong, and where the logs are; 2 for wrong arguments.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -108,10 +108,11 @@ try {
   const { brokers: kafkaBrokers, registryUrl: schemaRegistryUrl } = engine;
   const report = await scene.run({ engine, kafkaBrokers, schemaRegistryUrl, directory, onProgress }, options);
   hasFailed = report.wrong.length > 0;
+  await writeFile(join(directory, 'report.json'), JSON.stringify(report, null, 2));
   console.log(options.isJson ? JSON.stringify(report, null, 2) : textOf(report));
 } finally {
   await endings.endAll();
-  if (hasFailed || options.keepsLogs) console.error(`seed ${options.seed}; logs are in ${directory}`);
+  if (hasFailed || options.keepsLogs) console.error(`seed ${options.seed}; logs and report are in ${directory}`);
   else await rm(directory, { recursive: true, force: true });
   process.exitCode = hasFailed ? 1 : 0;
 }

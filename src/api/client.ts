@@ -1,5 +1,5 @@
 /**
- * HTTP calls of the payment service: one connection per call under way, one deadline per call, no retry, no redirect.
+ * HTTP calls to the payment service: one connection per call under way, one deadline per call, no retry, no redirect.
  *
  * Stages of a call: dispatched -> (connecting) -> started -> headers -> ended. At `started` the request is written to the
  * socket: undici calls the handler right before the write, and writes nothing if the handler aborts there. A call that fails

@@ -1,5 +1,5 @@
 /**
- * The payment service as the lanes use it: whether they may call, one call, one page of transactions.
+ * What lanes need of the payment service: whether they may call it, a call, and a page of transactions.
  *
  * Owns two connection pools (changes and reads, so that neither delays the other), a breaker per operation and the check of
  * the service; `close` ends them all.

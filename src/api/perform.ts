@@ -1,8 +1,8 @@
 /**
- * One change (a POST), from its request to its reading: slot -> breaker -> HTTP -> reading -> judgement.
+ * One change (a POST), from its request to the class of its answer (`Reading`): slot -> breaker -> HTTP -> reading -> judgement.
  *
- * Judgement: the meaning of 401 is clear. For 403, 404, 405 and 3xx it depends on whether the service as a whole fails, which one GET
- * shows. Nothing is sent twice (invariant I2): there is no retry here or below.
+ * Judgement: the meaning of 401 is clear. For 403, 404 and 405 it depends on whether the service as a whole fails, which one GET
+ * shows. After a 3xx, that GET only decides whether the service is held. Nothing is sent twice (invariant I2): there is no retry here or below.
  */
 import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { Clock } from 'payment-processor-contract/clock';

@@ -15,7 +15,7 @@ export interface RequestParts {
   body: string | null;
 }
 
-/** Parameters of GET /transactions, in the order of the interface. */
+/** Parameters of GET /transactions, in the order of the service's API description. */
 const FILTER_NAMES = [
   'customerId',
   'platformCustomerId',
@@ -108,7 +108,7 @@ function objectOf(otherFieldsJson: string): JsonObject {
   return value;
 }
 
-/** One path segment for any id. A segment that is only dots would change the path, so it is encoded as well. */
+/** One path segment for any id. Dots alone are encoded as well. Even so, `new URL` drops `.` and `..`: commands with such ids are INVALID. */
 function pathSegment(id: string): string {
   return /^\.+$/.test(id) ? '%2E'.repeat(id.length) : percentEncoded(id);
 }

@@ -207,7 +207,7 @@ function refusal(httpStatus: number | null, baseUrl: string): Verdict {
       );
     default:
       return wrongUrl(
-        `${baseUrl}/transactions ${httpStatus === null ? 'gave no HTTP status' : `answers HTTP ${httpStatus}`} to a plain list request; check API_BASE_URL`,
+        `${baseUrl}/transactions answers a plain list request ${httpStatus === null ? 'without an HTTP status' : `with HTTP ${httpStatus}`}; check API_BASE_URL`,
       );
   }
 }

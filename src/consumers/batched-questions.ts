@@ -1,8 +1,8 @@
 /**
- * Collects questions. A question's name is its topic, or begins with its topic and a slash (`topic/partition/epoch`). Those asked in
- * the same turn of the event loop go to the brokers as one request.
+ * Collects questions. A question's name is its topic, or begins with its topic and a slash (`topic/partition/epoch`). Those asked
+ * before the next microtask go to the brokers as one request.
  *
- *   asked -> sent, once all of this turn have been asked -> answered
+ *   asked -> sent, in the next microtask -> answered
  *                                                        -> refused: sent again, one request per topic, because one topic
  *                                                           that is gone or forbidden must not hide the others
  */
@@ -20,7 +20,7 @@ export class BatchedQuestions<Answer> {
     this.#send = send;
   }
 
-  /** Asks again each time, except for a question that this turn has already asked. */
+  /** Asks again each time, except for a question that waits to be sent. */
   ask(name: string): Promise<Answer> {
     const asked = this.#asked.get(name) ?? Promise.withResolvers<Answer>();
     if (this.#asked.size === 0) queueMicrotask(() => void this.#sendAll());

@@ -7,7 +7,7 @@
  *   stop     leaves the group, even during a join; bounded
  *
  * Handlers only pass data on, because kafkajs waits for all of a broker's batches, and a rebalance waits for all handlers. No
- * exception leaves a handler: a TypeError would stop kafkajs for good. We never read positions from the group: every join
+ * exception leaves a handler of batches or assignments: a TypeError would stop kafkajs for good. We never read positions from the group: every join
  * rewinds to the committed offsets, and the lanes seek to their own positions.
  */
 import type { Batch, Consumer, KafkaMessage } from 'kafkajs';

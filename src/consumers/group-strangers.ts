@@ -1,5 +1,5 @@
 /**
- * Whether others read other topics with our group. The group's leader assigns the topics that it reads itself to all members. Members
+ * Whether processes that read other topics use our consumer group. The group's leader assigns the topics that it reads itself to all members. Members
  * of another TOPIC_PREFIX would get lanes that they do not read, and our own members would not get them.
  */
 import type { Kafka } from 'kafkajs';

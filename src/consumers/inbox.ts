@@ -46,7 +46,7 @@ type Head<Item> =
 /** How many messages of one topic a transaction has at most; it bounds the time to the commit. */
 export const ITEMS_MAX = 500;
 
-/** Limit of messages in an inbox: several times a lane's share of the intents. */
+/** Limit of messages in an inbox: several times the intents that a lane may make (`src/lanes/claim-limits.ts`). */
 const MESSAGES_MAX = 1_000;
 /** Limit of their bytes. */
 const BYTES_MAX = 2 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /**
- * Converts the Kafka client's messages to those that lanes handle, and bounds them first (invariant I7): whole if they can be
- * copied to the dead letters, else cut to a reference. Pure.
+ * Converts the Kafka client's messages to those that lanes handle, and bounds them first (invariant I7). A message that fits a
+ * dead letter stays whole; a larger one is cut to a reference. Pure.
  */
 import { createHash } from 'node:crypto';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
@@ -35,7 +35,7 @@ interface Header {
   readonly value: string | Buffer | null;
 }
 
-/** A message up to this size is kept whole: it fits the dead letters several times, with all headers added. */
+/** A message up to this size is kept whole: a dead letter has room for several times as much, with all headers added. */
 const WHOLE_BYTES_MAX = 1024 * 1024;
 /** The limit for a command, plus the headers that a move adds. */
 const WHOLE_HEADERS_MAX = 2_010;

@@ -17,7 +17,7 @@ const HOST_PATTERN = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])$/;
 const METADATA_BYTES_MAX = 64 * 1024;
 
 export interface MemberNote {
-  /** The lanes that it had before this join: it does not rejoin to announce a new assignment. */
+  /** The lanes that it had before this join. It announces those that it gets by this join only at its next one. */
   readonly lanes: readonly number[];
   /** As `checkedAddress` returns it; null: it announces none. */
   readonly address: string | null;

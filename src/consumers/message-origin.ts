@@ -163,7 +163,7 @@ function numberOf(message: InputMessage, name: string): bigint | null {
   return plainNumber(shortHeader(message, name));
 }
 
-/** A number in plain digits that fits where we put it, or null: a publisher may have written any text. */
+/** A number of at most 15 plain digits, exact in JavaScript; or null: a publisher may have written any text. */
 export function plainNumber(text: string | null): bigint | null {
   return text !== null && /^\d{1,15}$/.test(text) ? BigInt(text) : null;
 }

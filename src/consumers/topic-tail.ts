@@ -54,7 +54,7 @@ export interface TailOptions {
 /** Timestamp type in Kafka's protocol. */
 const LOG_APPEND_TIME = 1;
 const FETCH_WAIT_MS = 250;
-/** Longest wait of a fetch while nothing is paused. Longer than FETCH_WAIT_MS, because no resume has to wait for the next fetch. */
+/** Longest wait of a fetch while nothing is paused: longer, because nothing waits for the fetch to end so that it can resume. */
 const UNPAUSED_FETCH_WAIT_MS = 1_000;
 const FETCH_BYTES_MAX = 1024 * 1024;
 /** Few are enough: the group has no other member. */

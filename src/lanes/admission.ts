@@ -78,7 +78,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
             outcomes.put(transaction, intentOf(admission.entry, begun, policy));
             break;
           }
-          const reason = this.#whyExecutionWaits(admission.entry, refusal);
+          const reason = this.#whyParked(admission.entry, refusal);
           if (reason === null) return refusal;
           outcomes.put(transaction, { ...admission.entry, phase: { state: 'PARKED', untilMs: nowMs, reason } });
         } catch (error) {
@@ -97,21 +97,21 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
   /**
    * Quotes with and without immediatelyExecute share a topic. One whose execution alone cannot begin is parked, while there is
    * room, so that the others behind it need not wait.
-   * @returns null if a plain quote would have to wait too
+   * @returns null if it is not parked
    */
-  #whyExecutionWaits(entry: UnphasedEntry, refusal: ClaimRefusal): string | null {
+  #whyParked(entry: UnphasedEntry, refusal: ClaimRefusal): string | null {
     const { calls, holds, memory, unfinishedMax } = this.#parts;
-    if (!entry.immediate || memory.unfinished.size >= unfinishedMax * PARKED_SHARE) return null;
-    switch (refusal) {
-      case 'operator-hold':
-        return holds.refusal({ ...entry, immediate: false }) === null ? 'an operator holds execute-quote' : null;
-      case 'breaker':
-        return calls.isClosed('execute-quote') && !calls.isClosed('create-quote')
-          ? 'the breaker of execute-quote is open'
-          : null;
-      default:
-        return null;
-    }
+    const isRoom =
+      memory.unfinished.size + 1 <= unfinishedMax * PARKED_SHARE &&
+      memory.unfinishedBytes() < UNFINISHED_BYTES_MAX * PARKED_SHARE;
+    if (!entry.immediate || !isRoom) return null;
+    if (refusal === 'operator-hold' && holds.refusal({ ...entry, immediate: false }) === null)
+      return 'when it was admitted, an operator held execute-quote';
+    const isOnlyExecution =
+      entry.step === 'CREATE' && calls.isClosed('execute-quote') && !calls.isClosed('create-quote');
+    return refusal === 'breaker' && isOnlyExecution
+      ? 'when it was admitted, the breaker of execute-quote was open'
+      : null;
   }
 
   #trace(

@@ -58,7 +58,7 @@ export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
     transaction.add({ topic: topics.ledger, partition: lane, key: HOLD_KEY, value, headers: {} });
     const { action, commandTypes, until } = order;
     const fields = { event: 'operator-hold', lane, action, commandTypes, until, offset: String(offset) };
-    transaction.reports.push(() => log.warn(fields, `an operator ${action === 'HOLD' ? 'held' : 'released'} calls`));
+    transaction.reports.push(() => log.warn(fields, `an operator ${action === 'HOLD' ? 'held calls' : 'ended holds'}`));
     return null;
   }
 

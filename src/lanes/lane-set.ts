@@ -309,7 +309,7 @@ export class LaneSet {
   #laneOf(number: number): Lane {
     const lane = this.#lanes[number];
     if (lane === undefined)
-      throw new Error(`lane ${number} does not exist: there are ${this.#lanes.length} lanes, from 0`);
+      throw new Error(`lane ${number} does not exist: there are ${this.#lanes.length} lanes, numbered from 0`);
     return lane;
   }
 }

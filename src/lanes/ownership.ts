@@ -216,7 +216,7 @@ async function fence(parts: LaneParts, { processId, transactionalId }: Claimant)
   else if (processId !== parts.processId)
     log.warn(
       { event: 'owner-fenced', ...fields },
-      'fencing the previous owner: the ledger read so far does not show that it released the lane',
+      'fencing the previous owner: the part of the ledger read so far does not show that it released the lane',
     );
   await committer.fence(transactionalId);
 }

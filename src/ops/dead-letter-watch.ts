@@ -37,7 +37,7 @@ const OPEN_MAX = 10_000;
 /** Limit of offsets that a process reads per partition at its start, so that a flood of letters does not delay it. */
 const READ_MAX = BigInt(OPEN_MAX);
 const RETRY_AFTER_MS = 30_000;
-/** The operator who published it got an answer, so no one has to act. */
+/** The operator whose decision was refused got an answer, so no one has to act. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
 export class DeadLetterWatch {

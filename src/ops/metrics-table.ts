@@ -178,7 +178,7 @@ export const METRICS = {
   quotesRunOut: {
     name: 'payments_quotes_run_out_total',
     type: 'counter',
-    help: 'Expired (run out) quotes of commands with immediatelyExecute whose execution had not been sent. `cause`: on arrival (the quote had expired, or was about to within seconds), or while waiting. `made_anew`: true if the processor makes another quote, false if the command ended EXPIRED.',
+    help: 'Quotes of commands with immediatelyExecute that expired before their execution was sent. `cause`: on arrival (the quote had expired, or was about to within seconds), or while waiting. `made_anew`: true if the processor makes another quote, false if the command ended EXPIRED.',
     labels: { cause: QUOTE_RUN_OUT_CAUSES, made_anew: ['true', 'false'] },
   },
   decisions: {
@@ -203,7 +203,7 @@ export const METRICS = {
   lanesLost: {
     name: 'payments_lanes_lost_total',
     type: 'counter',
-    help: 'Lost lanes and failed attempts to acquire one, by reason. The next owner reads again the messages that a lost lane had not committed, and settles calls that are in doubt.',
+    help: 'Lost lanes and failed attempts to acquire one, by reason. The next owner rereads the messages that a lost lane had not committed, and settles calls that are in doubt.',
     labels: { reason: LANE_LOSSES },
   },
   redelivered: {
@@ -228,7 +228,7 @@ export const METRICS = {
   apiResponses: {
     name: 'payments_api_responses_total',
     type: 'counter',
-    help: 'Calls to the payment API, by class of HTTP status; `none` without a complete response.',
+    help: 'Calls to the payment API, by class of HTTP status; `none` if no status came.',
     labels: { operation: OPERATIONS, status: ['1xx', '2xx', '3xx', '4xx', '5xx', 'none'] },
   },
   breakerStage: {
@@ -264,7 +264,7 @@ export const METRICS = {
   kafkaRefused: {
     name: 'payments_kafka_refused',
     type: 'gauge',
-    help: '1 while Kafka refuses this process, by cause. Readiness and the log name the setting to correct or the right to grant. The process checks this only while it is not ready or its partition ends are old.',
+    help: '1 while Kafka refuses this process, by cause. Readiness and the log name the setting to correct or the right to grant. The process checks this only while readiness has a reason or its partition ends are old.',
     labels: { cause: KAFKA_REFUSALS },
   },
   registryFailing: {
@@ -294,7 +294,7 @@ export const METRICS = {
   ledgerBehindRecords: {
     name: 'payments_ledger_behind_records',
     type: 'gauge',
-    help: 'Ledger records, all lanes, that the local store of this process has not yet applied. The process reads them before it takes a lane over. It counts offsets, so records that compaction has removed also count. NaN while the end of the ledger is unknown.',
+    help: 'Ledger records, all lanes, that the local store of this process has not yet applied. The process reads them before it takes a lane over. The metric counts offsets, so records that compaction has removed also count. NaN while the end of the ledger is unknown.',
     labels: {},
   },
   ledgerRestoreSeconds: {

@@ -1,6 +1,6 @@
 /**
  * Assembles the state of this process from its parts. For each lane and input it remembers the instants from which ages count: of
- * lag, open transactions and uncommitted work. Lanes and topics bound that.
+ * lag, open transactions and uncommitted work. The numbers of lanes and topics bound this memory.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from 'payment-processor-contract/clock';

@@ -73,7 +73,7 @@ export class Timeline {
       } else if (event === 'breaker-changed' && level === 'info' && stage === 'closed') {
         this.note('breaker', `closed the breaker of ${textOf(operation)} again`);
       } else if (event === 'payment-service-held') {
-        this.note('service', `held its calls to the payment service: ${maskText(textOf(reason))}`);
+        this.note('service', `holds its calls to the payment service: ${maskText(textOf(reason))}`);
       } else if (event === 'payment-service-serving') {
         this.note('service', 'can use the payment service: the check succeeded');
       }

@@ -99,13 +99,15 @@ async function compareWithTopic(
     const end = written.get(lane) ?? high;
     const misfit = (reason: string, mayPass = false): void => void misfits.push({ lane, mayPass, reason });
     if (nextOffset === 0n) continue;
-    if (nextOffset < low) misfit(`read up to offset ${nextOffset}, but the partition begins at offset ${low}`);
-    else if (nextOffset > end) misfit(`read up to offset ${nextOffset}, but the partition ends at offset ${end}`, true);
+    if (nextOffset < low)
+      misfit(`the store has read up to offset ${nextOffset}, but the partition begins at offset ${low}`);
+    else if (nextOffset > end)
+      misfit(`the store has read up to offset ${nextOffset}, but the partition ends at offset ${end}`, true);
     else {
       const later = younger.get(lane) ?? high;
       if (later < nextOffset && later < high)
         misfit(
-          `read up to offset ${nextOffset}, but the record at offset ${later} is newer than everything in the store: the topic must have been recreated`,
+          `the store has read up to offset ${nextOffset}, but the record at offset ${later} is newer than everything in the store: the topic must have been recreated`,
         );
       // A checkpoint at the end missed nothing; only the marker of the last transaction may follow it.
       else if (nextOffset + 1n < high) {

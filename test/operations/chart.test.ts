@@ -240,6 +240,11 @@ describe('the chart', () => {
     ['HTTP on every address without a token', { http: { insecure: false } }, 'or say http.insecure=true'],
     ['a missing required setting', { settings: { API_BASE_URL: '' } }, 'settings.API_BASE_URL is required'],
     ['Strimzi without a cluster', { strimzi: { user: { enabled: true } } }, 'strimzi.cluster is required'],
+    [
+      "a role with the processor's user, which is not made",
+      { strimzi: { cluster: 'main', roles: { operator: 'payment-processor' } } },
+      'strimzi.roles.operator is the name of strimzi.user, which is not enabled',
+    ],
     ['a misspelt setting', { settings: { API_TIMEOUT: 1000 } }, 'API_TIMEOUT'],
     ['a setting beyond its bounds', { settings: { API_TIMEOUT_MS: 5 } }, 'API_TIMEOUT_MS'],
     ['a secret among the settings', { settings: { API_CLIENT_SECRET: 'abc' } }, 'API_CLIENT_SECRET'],

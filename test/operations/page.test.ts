@@ -185,14 +185,14 @@ describe('the page shows the state of the processor', () => {
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, with warnings');
     expect(text).toContain('2 payment outcomes are unknown, the oldest for 2 h 5 min. An operator must decide.');
     expect(text).toContain('npm run cli -- unknown list');
-    expect(text).toContain('3 dead letters are open (UNREADABLE 1, NO_KEY 2), the last 5 s old');
+    expect(text).toContain('3 dead letters are open (UNREADABLE 1, NO_KEY 2), the newest 5 s old');
     expect(text).toContain('npm run cli -- dead-letters list --open');
     for (const link of await opened.page.locator('#findings a').all()) {
       const href = (await link.getAttribute('href')) ?? '';
       expect([href, (await fetch(new URL(href, opened.page.url()))).status]).toEqual([href, 200]);
     }
-    expect(text).toContain('1 execute-quote is in doubt');
-    expect(text).toContain('1 execute-quote in doubt, being settled; 1 transfer-in to be tried again later.');
+    expect(text).toContain('1 execute-quote command is in doubt');
+    expect(text).toContain('1 execute-quote in doubt, being settled; 1 transfer-in to be tried later.');
     expect(await opened.page.locator('#unknown tbody tr').count()).toBe(2);
     expect(await opened.page.locator('#unknown tbody tr').first().innerText()).toMatch(
       /^[0-9a-f]{8,}\s+execute-quote\s+2\s+2 h 5 min$/,

@@ -54,7 +54,7 @@ describe('the timeline of a process', () => {
       'breaker: opened the breaker of transfer-in (60 % faults, last: lost)',
       'breaker: closed the breaker of transfer-in again',
       'breaker: opened the breaker of create-quote',
-      'service: held its calls to the payment service: HTTP 401 for [redacted]',
+      'service: holds its calls to the payment service: HTTP 401 for [redacted]',
       'service: can use the payment service: the check succeeded',
     ]);
   });

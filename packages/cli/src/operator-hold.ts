@@ -167,8 +167,8 @@ async function ownersInWords(
   const unowned = lanes.filter((lane) => !owned.some(({ waited }) => waited.includes(lane)));
   const why =
     members.length === 0
-      ? `KAFKA_GROUP_ID=${groupId} has no member: no process runs, or the processes have another group`
-      : 'no owner; the next owner reads the order before its first call';
-  const noOwner = `${named(unowned)} (${why})`;
+      ? `KAFKA_GROUP_ID=${groupId} has no member, so no process runs, or the processes have another group`
+      : 'no owner';
+  const noOwner = `${named(unowned)} (${why}; the next owner reads the order before its first call)`;
   return [...owned.map(({ text }) => text), ...(unowned.length > 0 ? [noOwner] : [])].join('; ');
 }

@@ -11,7 +11,7 @@ import type { CliSettings } from './context.ts';
 import { CliFailure, unsent } from './exit-codes.ts';
 import { isoOf } from './event-output.ts';
 import { readKeys, type KnownKeys } from './ledger.ts';
-import { letterName, otherLetterText, type RedriveNote } from './redrive-notes.ts';
+import { letterName, noteText, otherLetterText, whomToAsk, type RedriveNote } from './redrive-notes.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { wholeLetter } from './read-letter.ts';
 import { ANSWERED_REASONS, inText, originalHeaders, summaryOf } from './dead-letter.ts';
@@ -223,7 +223,8 @@ export function readyOf(
     return { kind: 'ready', letter, target, notes };
   }
   const doubts = [
-    ...(ownKey === null ? [] : [whyItMayBePaid(letter, ownKey, ledger), earlierRedrive(letter, ownKey, redrives)]),
+    earlierRedriveOf(letter, redrives),
+    ...(ownKey === null ? [] : [whyItMayBePaid(letter, ownKey, ledger), earlierRedriveOfKey(letter, ownKey, redrives)]),
     isNewKey && known === null ? forgottenText('the key', target.key) : null,
   ].filter((one) => one !== null);
   const [doubt] = doubts;
@@ -240,8 +241,8 @@ export function readyOf(
   }
   // The processor does not pay a known key again.
   if (entry !== null) return { kind: 'ready', letter, target, notes };
-  if (doubt !== undefined && !mayPayTwice) {
-    throw unsent('refused', `${doubt}. Publishing it may pay twice, and requires --again-may-pay-twice`);
+  if (doubts.length > 0 && !mayPayTwice) {
+    throw unsent('refused', `${doubts.join('; ')}. Publishing it may pay twice, and requires --again-may-pay-twice`);
   }
   return { kind: 'ready', letter, target, notes: [...notes, ...doubts] };
 }
@@ -276,8 +277,14 @@ function lookText(key: string): string {
   return `it may be the same payment; check with \`show ${key}\``;
 }
 
+/** How the letter itself was handled last; null: it was not. */
+export function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): string | null {
+  const last = redrives.get(letterName(letter))?.at(-1);
+  return last === undefined ? null : `the dead letter was ${noteText(last)}: ${whomToAsk(last)}`;
+}
+
 /** Another letter of the key may be the same payment, and may have been sent under an unrelated key. Null: none was. */
-function earlierRedrive(letter: RawRecord, ownKey: string, redrives: PlanOptions['notes']): string | null {
+function earlierRedriveOfKey(letter: RawRecord, ownKey: string, redrives: PlanOptions['notes']): string | null {
   const others = [...redrives].flatMap(([name, notes]) => (name === letterName(letter) ? [] : notes));
   const earlier = others.find(({ letterKey }) => letterKey === ownKey);
   return earlier === undefined ? null : otherLetterText(earlier);

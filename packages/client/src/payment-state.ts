@@ -235,16 +235,7 @@ export class KnownPayment {
 
   #lastChanges(): Map<string, PaymentEvent> {
     const last = (events: readonly PaymentEvent[]): PaymentEvent =>
-      events.reduce((one, other) => (isLater(other, one) ? other : one));
+      events.reduce((one, other) => (other.offset > one.offset ? other : one));
     return new Map([...this.#changes].map(([id, events]) => [id, last(events.all())]));
   }
-}
-
-/** By their places, unless retention deleted the first copy of one that a mirror copied again: then the times differ much. */
-function isLater(one: PaymentEvent, other: PaymentEvent): boolean {
-  if (one.kind === 'transaction-status' && other.kind === 'transaction-status') {
-    const laterMs = Number(one.value.observedAt - other.value.observedAt);
-    if (Math.abs(laterMs) > CLOCK_SKEW_MS_MAX) return laterMs > 0;
-  }
-  return one.offset > other.offset;
 }

@@ -246,7 +246,12 @@ export const SETTINGS = {
     'Address at which the other members of the group reach this process, to show it on their pages: a host, or http(s)://host:port. Default: HTTP_HOST and HTTP_PORT; if HTTP_HOST is a wildcard, the first address that is not loopback. none: the others do not ask this process.',
     optional(memberAddress),
   ),
-  HTTP_AUTH_TOKEN: setting('', 'Bearer token that page, state and metrics require, if set.', optionalText, true),
+  HTTP_AUTH_TOKEN: setting(
+    '',
+    'Bearer token that state and metrics require, if set. The page itself has no data and asks for it.',
+    optionalText,
+    true,
+  ),
   LOG_LEVEL: setting(
     'info',
     'trace, debug, info, warn, error or fatal.',

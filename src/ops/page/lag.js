@@ -104,8 +104,8 @@ export function trend({ samples }) {
   const recentChange = last.lagMessages - (recentSample?.lagMessages ?? last.lagMessages);
   if (Math.sign(change) * Math.sign(recentChange) < 0) {
     const direction = recentChange < 0 ? 'Falling now' : 'Growing now';
-    const before = `${count(earlier.lagMessages)} (${duration(spanMs / 1000)} before)`;
-    const recent = `${count(recentSample?.lagMessages ?? 0)} (${duration(RECENT_MS / 1000)} before)`;
+    const before = `${count(earlier.lagMessages)} (${duration(spanMs / 1000)} ago)`;
+    const recent = `${count(recentSample?.lagMessages ?? 0)} (${duration(RECENT_MS / 1000)} ago)`;
     return `${direction}: ${before}, ${recent}, ${count(last.lagMessages)} now.`;
   }
   const perMinute = Math.round((change / spanMs) * 60_000);
@@ -115,8 +115,8 @@ export function trend({ samples }) {
 }
 
 /**
- * The oldest sample of the period after which the number of counted inputs did not change. A lane that is handed over takes its
- * lag along, which is neither growth nor fall.
+ * The oldest sample of the last `ms` since which the number of counted inputs has stayed the same. A lane that is handed over
+ * takes its lag along, which is neither growth nor fall.
  * @param {readonly Sample[]} samples
  * @param {Sample} last
  * @param {number} ms

@@ -126,7 +126,7 @@ export const SERVICE = {
 /** @type {Readonly<Record<UnfinishedName, string>>} */
 export const UNFINISHED = {
   INTENT: 'called, or about to be',
-  PARKED: 'to be tried again later',
+  PARKED: 'to be tried later',
   DOUBTFUL: 'in doubt, being settled',
   QUOTED: 'quote made, to be executed',
 };

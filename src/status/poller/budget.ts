@@ -1,7 +1,7 @@
 /**
  * The calls that the poller may make: a token bucket that fills evenly. Pure: the caller passes the time.
  *
- * No minute has more calls than the limit. A bucket of `capacity` tokens that fills at `rate` allows at most
+ * No minute has more of the poller's own calls than the limit. A bucket of `capacity` tokens that fills at `rate` allows at most
  * capacity + 60 s x rate - 1 calls in 60 seconds. The rate is chosen so that this equals the limit. The bucket starts empty,
  * because the lane's previous owner may have emptied its own a moment ago.
  */
@@ -47,8 +47,9 @@ export class PollBudget {
 
   #fill(nowMs: number): void {
     const gained = Math.max(0, nowMs - this.#filledMs) * this.#tokensPerMs;
-    // Half at most, however many look-ups there are: the poller must not starve.
-    const repaid = Math.min(this.#debt, gained / 2);
+    const surplus = this.#tokens + gained - this.#capacity;
+    // Half at most of what the poller could use, however many look-ups there are: it must not starve.
+    const repaid = Math.min(this.#debt, Math.max(gained / 2, surplus));
     this.#debt -= repaid;
     this.#tokens = Math.min(this.#capacity, this.#tokens + gained - repaid);
     this.#filledMs = nowMs;

@@ -64,7 +64,7 @@ describe('a member that another one asks', () => {
   it('reports to a caller with the key for its address, or to any caller if no token is set', async () => {
     for (const authToken of [TOKEN, null]) {
       const { address, timeline } = await member('bbbbbbbb-2', authToken);
-      timeline.note('lanes', 'was given lane 0; has lane 0');
+      timeline.note('lanes', 'got lane 0; now has lane 0');
       const reply = await ask(address, { authToken });
       expect(reply).toMatchObject({
         kind: 'report',

@@ -4,14 +4,14 @@ import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
 import { REDRIVABLE_REASONS } from '../dead-letter.ts';
-import { planRedrives } from '../redrive-plan.ts';
+import { earlierRedriveOf, planRedrives } from '../redrive-plan.ts';
 import { plannedLine, tallyOf, worstOf, type ReportLine } from '../redrive-report.ts';
 import { runRedrives, type RunOptions } from '../redrive-run.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { waitOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { PLACE_HELP, readLetter, readLettersOf } from '../read-letter.ts';
-import { letterName, noteText, readNotes, whomToAsk } from '../redrive-notes.ts';
+import { letterName, noteText, readNotes } from '../redrive-notes.ts';
 import { confirm, operatorName } from '../operator.ts';
 import { requireNothingHidden } from '../topic-reading.ts';
 
@@ -76,7 +76,8 @@ Only the publisher knows whether it has requested the payment again under anothe
 The dead letters stay, each with a note of who redrove it and under which key. --again-may-pay-twice is required where
 the payment may have been made:
 - the dead letter, or another one with the same key, was redriven or acknowledged before;
-- its own key has another result, or may have had one that was forgotten.
+- its own key has another result, or may have had one that was forgotten;
+- the new key had a command that was forgotten.
 
 With --reason nobody checks each dead letter. So it leaves such dead letters out, and prints why. It also leaves out
 operators' decisions, and those with the key of another one in this run.
@@ -130,16 +131,14 @@ async function redriveOne(
   output: Output,
 ): Promise<void> {
   const deadLetter = await readLetter(settings, place);
-  const known = options.notes.get(letterName(deadLetter)) ?? [];
-  for (const note of known) output.note(`it was ${noteText(note)}`);
-  const last = known.at(-1);
-  if (last !== undefined && !flags.againMayPayTwice) {
-    const was = `the dead letter was ${noteText(last)}: ${whomToAsk(last)}`;
-    throw unsent('refused', `${was}. Publishing it again may pay twice, and requires --again-may-pay-twice`);
-  }
+  for (const note of options.notes.get(letterName(deadLetter)) ?? []) output.note(`it was ${noteText(note)}`);
   const [plan] = await planRedrives(settings, [deadLetter], options);
   if (plan === undefined) throw new Error('a letter has no plan');
   if (plan.kind === 'refused') throw plan.failure;
+  const was = earlierRedriveOf(deadLetter, options.notes);
+  if (was !== null && !flags.againMayPayTwice) {
+    throw unsent('refused', `${was}. Publishing it again may pay twice, and requires --again-may-pay-twice`);
+  }
   if (flags.await && plan.target.commandType === null) {
     const instead = `leave it out, and check with \`show ${plan.target.key}\``;
     throw unsent('usage', `--await does not wait for the outcome of an operator's decision: ${instead}`);
