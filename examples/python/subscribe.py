@@ -44,11 +44,12 @@ def handle(event_id, result):
             return None
         if outcome == 'CONFLICT':  # about one message; what is known of the key stands
             return f'{key} revision {revision}: CONFLICT, a message was ignored, its key belongs to another command'
-        transaction, source = result['transaction'], result['source']
+        transaction, quote, source = result['transaction'], result['quote'], result['source']
+        transaction_id = transaction['id'] if transaction else quote and quote['transactionId']
         changed = database.execute(
             '''INSERT INTO payments VALUES (?, ?, ?, ?, ?) ON CONFLICT (key, source) DO UPDATE SET revision = excluded.revision,
                outcome = excluded.outcome, transaction_id = excluded.transaction_id WHERE excluded.revision > revision''',
-            (key, f"{source['topic']}/{source['partition']}/{source['offset']}", revision, outcome, transaction and transaction['id']),
+            (key, f"{source['topic']}/{source['partition']}/{source['offset']}", revision, outcome, transaction_id),
         ).rowcount
         if changed == 0:  # the highest revision counts
             return None

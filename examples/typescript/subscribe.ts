@@ -36,7 +36,7 @@ seen.database.exec(
 );
 
 /** The effect of a result. @returns whether it said anything new */
-function take({ commandKey, outcome, revision, source, transaction }: CommandResult): boolean {
+function take({ commandKey, outcome, quote, revision, source, transaction }: CommandResult): boolean {
   // It is about one message; what is known of the key stands.
   if (outcome === 'CONFLICT') return true;
   // The highest revision counts.
@@ -50,7 +50,7 @@ function take({ commandKey, outcome, revision, source, transaction }: CommandRes
       `${source.topic}/${source.partition}/${source.offset}`,
       revision,
       outcome,
-      transaction?.id ?? null,
+      transaction?.id ?? quote?.transactionId ?? null,
     );
   return changes > 0;
 }

@@ -39,7 +39,7 @@ export function startPositions(
   const positions = new Map(Object.entries(recorded?.next ?? {}));
   for (const [topic, { lowOffset, committedOffset }] of starts) {
     const position = recorded?.next[topic];
-    if (position === undefined && committedOffset !== null && committedOffset > lowOffset) {
+    if (position === undefined && committedOffset !== null && committedOffset > 0n) {
       throw new LaneStoppedError(
         `${topic}, partition ${lane}: the group has read up to offset ${committedOffset}, but the ledger has no position, so the ledger topic was lost. See the runbook lost-internal-topic`,
       );

@@ -2,6 +2,7 @@
  * Checks the topics and changes none. We only report a topic with the wrong partitions or retention: an operator must decide how
  * to repair it (the partitions of a prefix are fixed for its life).
  */
+import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
@@ -55,12 +56,20 @@ export async function checkTopics(
         {
           topic: definition.topic,
           kind: 'missing',
-          message: `topic ${definition.topic} does not exist: run \`npm run cli -- topics create\``,
+          message: `topic ${definition.topic} does not exist: ${remedyFor(definition.topic, topicNames(settings.TOPIC_PREFIX))}`,
         },
       ];
     });
     return lanesProblem === null ? problems : [lanesProblem, ...problems];
   });
+}
+
+/** Another ledger has forgotten every key: keys that are used again would be paid again. */
+function remedyFor(topic: string, { ledger, observations }: TopicNames): string {
+  const create = 'run `npm run cli -- topics create`';
+  return topic === ledger || topic === observations
+    ? `if this prefix was in use before, follow docs/runbooks/lost-internal-topic.md; else ${create}`
+    : create;
 }
 
 /** Never the topics' own number: with added partitions it is the one that pays again. */

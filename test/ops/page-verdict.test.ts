@@ -141,11 +141,7 @@ test('what waits for Kafka, the registry or a commit: each with what to do', asy
 
 test.each([
   ['Growing by 120 a minute.', [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110], 0],
-  [
-    'Falling now: 0 (55 s ago), 560 (20 s ago), 313 now.',
-    [0, 40, 90, 160, 220, 300, 420, 560, 748, 600, 450, 313],
-    0,
-  ],
+  ['Falling now: 0 (55 s ago), 560 (20 s ago), 313 now.', [0, 40, 90, 160, 220, 300, 420, 560, 748, 600, 450, 313], 0],
   // A lane that was handed over with its lag.
   ['Neither growing nor falling.', [0, 0, 0, 0, 0, 0, 0, 0, 1_000, 1_000, 1_000, 1_000], 4],
 ])('%s', async (trend, lags, inputs) => {

@@ -168,6 +168,20 @@ test('a ledger that was made again between two runs stops the lanes that have re
   for (const reason of await stoppedLanes(processor)) expect(reason).toContain('the ledger topic was lost');
 });
 
+test('a ledger that was made again also stops lanes whose messages retention has deleted', async () => {
+  const stack = open();
+  await answeredBefore(stack);
+  await withAdmin(stack.kafka, async (admin) => {
+    const topic = stack.topics.commands['transfer-in'];
+    const ends = await admin.fetchTopicOffsets(topic);
+    const partitions = ends.map(({ high, partition }) => ({ partition, offset: high }));
+    await admin.deleteTopicRecords({ topic, partitions });
+  });
+  await stack.makeTopicAgain(stack.topics.ledger);
+  const processor = await stack.spawnProcessor();
+  for (const reason of await stoppedLanes(processor)) expect(reason).toContain('the ledger topic was lost');
+});
+
 test('a ledger that is made again under a running process ends it, and the next one stops its lanes', async () => {
   const stack = open();
   const processor = await stack.startProcessor();

@@ -72,6 +72,8 @@ func (j *journal) handle(id string, result commandResult) error {
 	transactionID := ""
 	if result.Transaction != nil {
 		transactionID = result.Transaction.ID
+	} else if result.Quote != nil && result.Quote.TransactionID != nil {
+		transactionID = *result.Quote.TransactionID
 	}
 	fields := []string{id, fmt.Sprint(result.Revision), source, result.Outcome, transactionID, result.CommandKey}
 	if _, err := j.file.WriteString(strings.Join(fields, "\t") + "\n"); err != nil {

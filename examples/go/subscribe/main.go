@@ -20,6 +20,7 @@ type commandResult struct {
 	CommandKey  string       `avro:"commandKey"`
 	Revision    int          `avro:"revision"`
 	Outcome     string       `avro:"outcome"`
+	Quote       *quote       `avro:"quote"`
 	Transaction *transaction `avro:"transaction"`
 	Source      source       `avro:"source"`
 }
@@ -28,6 +29,10 @@ type source struct {
 	Topic     string `avro:"topic"`
 	Partition int    `avro:"partition"`
 	Offset    int64  `avro:"offset"`
+}
+
+type quote struct {
+	TransactionID *string `avro:"transactionId"`
 }
 
 type transaction struct {

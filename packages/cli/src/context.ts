@@ -4,7 +4,7 @@ import { keyProblem } from 'payment-processor-contract/keys';
 import type { PaymentApi } from '../../../src/api/payment-api.ts';
 import { readSomeSettings, type Config, type SettingName } from 'payment-processor-contract/config';
 import { createKafka, KAFKA_SETTING_NAMES, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
-import { everyTopic, topicNames } from 'payment-processor-contract/topics';
+import { topicNames, topicsOfLanes } from 'payment-processor-contract/topics';
 import { laneOfKey } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { CliFailure } from './exit-codes.ts';
 
@@ -23,7 +23,7 @@ export function cliKafka(settings: KafkaSettings): CliKafka {
 
 /** A key's lane, in every topic of the prefix. */
 export async function laneIn(settings: CliSettings, key: string): Promise<number> {
-  return laneOfKey(cliKafka(settings), everyTopic(topicNames(settings.TOPIC_PREFIX)), key);
+  return laneOfKey(cliKafka(settings), topicsOfLanes(topicNames(settings.TOPIC_PREFIX)), key);
 }
 
 export const API_SETTING_NAMES = ['API_BASE_URL', 'API_TOKEN_ID', 'API_CLIENT_SECRET', 'API_TIMEOUT_MS'] as const;

@@ -18,7 +18,13 @@ import {
 } from './kafka/topic-reader.ts';
 import type { PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
-import { everyTopic, jsonCopyOf, recordOfTopic, topicNames, type TopicNames } from 'payment-processor-contract/topics';
+import {
+  jsonCopyOf,
+  recordOfTopic,
+  topicNames,
+  topicsOfLanes,
+  type TopicNames,
+} from 'payment-processor-contract/topics';
 import {
   PaymentClientError,
   requireFunction,
@@ -116,7 +122,7 @@ async function open(
   const kafka = clientKafka(settings, 'payment-events-subscriber', options.retry);
   const closing = new AbortController();
   const streams = new Map(options.streams.map((stream) => [nameOf(topicOf(stream, names)), stream]));
-  const peers = options.format === 'json' ? [...streams.keys()] : everyTopic(names);
+  const peers = options.format === 'json' ? [...streams.keys()] : topicsOfLanes(names);
   const reader = await openTopicReader(kafka, {
     topics: [...streams.keys()],
     start: options.start,

@@ -39,6 +39,11 @@ export function everyTopic({ commands, ...others }: TopicNames): string[] {
   return [...Object.values(commands), ...Object.values(others)];
 }
 
+/** Their number of partitions is LANES. Not the sandbox command's: without SANDBOX_COMMANDS it may be missing, or made by anybody. */
+export function topicsOfLanes(names: TopicNames): string[] {
+  return everyTopic(names).filter((topic) => topic !== names.commands['simulate-uma-receive']);
+}
+
 const JSON_COPY_END = '.json.v1';
 
 /** The copy of an output topic for readers of JSON. */

@@ -8,6 +8,7 @@ import {
   topicDefinitions,
   type TopicSettings,
 } from 'payment-processor-contract/topic-definitions';
+import { CliFailure } from '../exit-codes.ts';
 
 export interface TopicCreationOptions {
   /** Null: three, or as many as there are brokers if fewer. */
@@ -56,6 +57,7 @@ export async function createTopics(
   });
   const wanted = plan.filter((creation) => creation.action === 'created');
   if (wanted.length > 0) {
+    await requirePartitions(kafka, plan);
     const topics = wanted.map(({ configuration, partitions, topic }) => ({
       topic,
       numPartitions: partitions,
@@ -65,4 +67,19 @@ export async function createTopics(
     await makeUsableTopics(kafka, topics);
   }
   return plan;
+}
+
+/** All topics of a prefix must have LANES partitions: a wrong LANES would go unnoticed until no process can start. */
+async function requirePartitions(kafka: Kafka, plan: readonly TopicCreation[]): Promise<void> {
+  const names = plan.flatMap(({ action, topic }) => (action === 'exists' ? [topic] : []));
+  if (names.length === 0) return;
+  const { topics } = await withAdmin(kafka, (admin) => admin.fetchTopicMetadata({ topics: names }));
+  for (const { name, partitions } of topics) {
+    const lanes = plan.find(({ topic }) => topic === name)?.partitions;
+    if (partitions.length === lanes) continue;
+    throw new CliFailure(
+      'settings',
+      `nothing was created: ${name} has ${partitions.length} partitions, and LANES is ${lanes}. Set LANES to what the processors use`,
+    );
+  }
 }

@@ -43,8 +43,10 @@ final class Journal implements AutoCloseable {
     // The highest revision counts; a conflict is about one message, and what is known of the key stands.
     boolean isNews = outcome.equals("CONFLICT") || revision > revisions.getOrDefault(new Command(key, source), 0);
     var transaction = (GenericRecord) result.get("transaction");
+    var quote = (GenericRecord) result.get("quote");
+    Object transactionId = transaction != null ? transaction.get("id") : quote != null ? quote.get("transactionId") : null;
     String[] fields = {
-      id, Integer.toString(revision), source, outcome, transaction == null ? "" : transaction.get("id").toString(), key
+      id, Integer.toString(revision), source, outcome, transactionId == null ? "" : transactionId.toString(), key
     };
     file.write((String.join("\t", fields) + "\n").getBytes(StandardCharsets.UTF_8));
     file.getFD().sync();
