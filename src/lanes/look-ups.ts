@@ -6,8 +6,8 @@
  *             after; then, if a question needs it, the week before
  *
  * Any page whose request began after the question can answer it with `found`. Only whole scans that began after the question
- * can answer it with `not-found`. The scanner assumes nothing about the order of pages. Scans alternate between newest and oldest first:
- * even if none finishes, both ends are seen. The scanner retries a failed page a few times, so that a flaky service does not keep
+ * can answer it with `not-found`. The scanner assumes nothing about the order of pages. Scans of each window alternate between newest and
+ * oldest first: even if none finishes, both ends are seen. The scanner retries a failed page a few times, so that a flaky service does not keep
  * a long scan from finishing. A scan has a maximum of pages, and stops early once all its questions are answered.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
@@ -59,7 +59,8 @@ export class LookUps {
   readonly #clock: Clock;
   readonly #questions = new LookUpQuestions();
   #isScanning = false;
-  #sortOrder: 'asc' | 'desc' = 'desc';
+  /** Of each stage's next scan. */
+  readonly #sortOrders = new Map<number, 'asc' | 'desc'>();
 
   constructor(api: Pick<PaymentApi, 'listTransactions'>, clock: Clock) {
     this.#api = api;
@@ -93,8 +94,9 @@ export class LookUps {
   /** Scans one window for the questions of its stage; pages may answer other questions too. */
   async #scan(questions: readonly Question[], stage: number, window: Window): Promise<void> {
     const beganMonotonicMs = this.#clock.monotonicMs();
-    const filter = { ...windowOf(questions, window), sortOrder: this.#sortOrder };
-    this.#sortOrder = this.#sortOrder === 'desc' ? 'asc' : 'desc';
+    const sortOrder = this.#sortOrders.get(stage) ?? 'desc';
+    this.#sortOrders.set(stage, sortOrder === 'desc' ? 'asc' : 'desc');
+    const filter = { ...windowOf(questions, window), sortOrder };
     const scan = await this.#pages(filter, () => questions.some((question) => this.#questions.isOpen(question)));
     for (const question of questions) {
       if (!this.#questions.isOpen(question)) continue;

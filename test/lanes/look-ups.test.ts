@@ -58,6 +58,16 @@ const many = (count: number): Stored[] =>
   Array.from({ length: count }, (_, index) => ({ id: `Transaction:${index}`, createdMs: NOW_MS - index }));
 
 describe('a look-up', () => {
+  it.each([false, true])('reads each window from both ends in turn, also if it has four: %s', async (mayBeOlder) => {
+    const service = new ManyTransactions([]);
+    const lookUps = new LookUps(service, systemClock);
+    for (let tries = 1; tries <= 2; tries += 1) await lookUps.find(query('one', { attempts: tries, mayBeOlder }));
+    const orders = Map.groupBy(service.filters, ({ startDate }) => startDate);
+    expect(orders.size).toBe(mayBeOlder ? 4 : 3);
+    for (const filters of orders.values())
+      expect(filters.map(({ sortOrder }) => sortOrder).sort()).toEqual(['asc', 'desc']);
+  });
+
   it('finds by transaction id, and by a quote id that the service shows', async () => {
     const service = new ManyTransactions([{ id: 'Transaction:a', createdMs: NOW_MS, quoteId: 'Quote:a' }]);
     const lookUps = new LookUps(service, systemClock);
