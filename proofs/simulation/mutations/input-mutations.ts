@@ -68,7 +68,7 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a ledger without a position is begun anew',
-    find: 'position === undefined && committedOffset !== null && committedOffset > lowOffset',
+    find: 'position === undefined && committedOffset !== null && committedOffset > 0n',
     replace: 'Number.isNaN(0)',
     toldBy: 'test/promises/i1-forced-jumps-simulated',
   },
