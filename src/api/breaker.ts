@@ -81,7 +81,7 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   let underWay = 0;
   let isTrial = false;
   let checksFailed = 0;
-  /** Doubles, up to eightfold, when the call of a trial without a successful check fails: in an outage it may leave a call in doubt. */
+  /** Doubles, up to eightfold, each time a trial without a successful check fails: in an outage each may leave a call in doubt. */
   let checksFailedMax = CHECKS_FAILED_MAX;
   let isUncheckedTrial = false;
   let rampAllowance = Infinity;

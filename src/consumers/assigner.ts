@@ -1,7 +1,7 @@
 /**
  * Assigns whole lanes to the members of the group: partition p of every input topic goes to the owner of lane p. A lane stays
- * with its member if it can, because each move costs a restore. A member that the payment service does not serve gets no lane,
- * unless the service serves no member. A member that is about to leave gets none, unless all are leaving.
+ * with its member if it can, because each move costs a restore. A member that stands aside (`member-note.ts`) gets no lane,
+ * unless all do. A member that is about to leave gets none, unless all are leaving.
  */
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
 import { decodeMemberNote, encodeMemberNote, type MemberNote } from './member-note.ts';

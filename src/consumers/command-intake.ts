@@ -136,7 +136,7 @@ export function readMessage(
   });
 }
 
-/** Sets aside a message that made our own code fail: looks only at its place, key and `ce_id`. */
+/** Sets aside a message that made our own code fail: parses nothing but its key and `ce_id`. */
 export function setAside(
   options: Pick<IntakeOptions, 'laneCount'>,
   place: CommandPlace,

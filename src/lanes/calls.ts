@@ -2,7 +2,7 @@
  * The calls of this process. They belong to the process, not to a lane. A lane that is acquired again adopts its calls by
  * attempt id, and their answers wait for it.
  *
- *   claim     the right to an intent: bounded per class of work and lane, and by the service's allowance for the operation;
+ *   claim     the right to an intent: bounded per class of work and lane, and by what the operation's breaker allows;
  *             an intent whose call must start at once also reserves a slot
  *   prepare   builds the request before the intent is committed, so that a request that cannot be built fails only its entry
  *   begin     the intent is committed: the call waits for a slot; `CallScheduler` picks the next one. There are as many slots

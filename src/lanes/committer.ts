@@ -1,5 +1,6 @@
 /**
- * Makes this process's transactional producers: to commit for its lanes, to disown claims, and to fence other producers.
+ * Makes this process's transactional producers: to commit for its lanes, to mark claims of its own failed producers as fenced (to disown
+ * them), and to fence other producers.
  *
  * After a failed transaction the next loop gets a new transactional id. No id is used again, so fencing one never affects later
  * work.
@@ -30,7 +31,7 @@ const DISOWN_AT_END_MS_MAX = 2_000;
 export class Committer {
   readonly #options: CommitterOptions;
   #loop: Loop | null = null;
-  /** The loop that disowns claims. Separate, so that no lane is lost if a commit of it is refused. */
+  /** The loop that disowns claims. Separate, so that no lane is lost if one of its commits is refused. */
   #disowner: Loop | null = null;
   readonly #fenced = new Set<string>();
   readonly #fencing = new Map<string, Promise<void>>();

@@ -30,7 +30,7 @@ export interface WatchedReader {
   readonly lane: number;
   /** Null: it does not read the topic now. */
   readonly reading: (topic: string) => Reading | null;
-  /** The broker still has it. */
+  /** Called when the broker still has the records of the span. */
   readonly epochHeld?: (topic: string, span: EpochSpan) => void;
   readonly stop: (reason: string) => void;
 }

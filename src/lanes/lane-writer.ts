@@ -1,5 +1,5 @@
 /**
- * Writes a lane's ledger for one attempt to own it. It picks the process's current loop at its first write.
+ * Writes a lane's ledger for one attempt to own it. It picks the process's current loop at its first use.
  *
  *   claimed  the ledger has the claim, and the OWNER record
  *   joined   the lane fills transactions. It learns the offsets of its records, so that the ledger's reader need not fetch them

@@ -75,7 +75,7 @@ export class StartSteps {
     return { whom: step.whom, what: step.what, waitedMs, failedTries, problem };
   }
 
-  /** The process must end: no step continues, none begins. The code that began the running try closes what that try opens from now on. */
+  /** The process must end: no step continues, none begins. If a try is still running, its caller closes whatever it opens after this. */
   end(): void {
     this.#isEnded = true;
     this.#ended.resolve({ kind: 'ended' });

@@ -2,6 +2,7 @@
  * An entry of the ledger: everything that we know about one command, from admission to its result.
  *
  *   (admission) -> INTENT -> DONE
+ *   (admission) -> DONE                              invalid, unreadable or expired: needs no call
  *   (admission) -> PARKED                            a quote whose execution alone cannot begin yet
  *                  INTENT -> PARKED -> INTENT        the service asked to wait, or the call was never sent
  *                            PARKED -> DOUBTFUL      in doubt, and the same call can no longer settle it

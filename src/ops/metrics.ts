@@ -1,5 +1,5 @@
 /**
- * Keeps the metrics of the table, with prom-client. Events increase the counters, and set the poller's gauges. Each scrape
+ * Keeps the metrics of `metrics-table.ts`, with prom-client. Events increase the counters, and set the poller's gauges. Each scrape
  * sets the other gauges from the state.
  *
  * Owns its registry and the collectors of process metrics.
@@ -28,10 +28,10 @@ export interface Metrics {
   text(state: ProcessorState): Promise<string>;
 }
 
-/** A counter with more series than this starts without any. The table has no such counter. */
+/** A counter with more series than this starts without any. No counter of `metrics-table.ts` has that many. */
 const SERIES_AT_START_MAX = 100;
 /**
- * Sampling interval of the event loop's delay: a tenth of the alert's threshold. Each sample wakes the process: sampling
+ * Sampling interval of the event loop's delay: a tenth of the delay that the runbooks call late. Each sample wakes the process: sampling
  * every 10 ms took a quarter of an idle process's time.
  */
 const EVENT_LOOP_SAMPLE_MS = 50;

@@ -32,6 +32,7 @@ export interface OpenedLedger {
 
 /** The remaining share is for reading to the end, and for clock drift. */
 const TOMBSTONES_SEEN_SHARE = 0.9;
+const HOUR_MS = 3_600_000;
 /** A shorter pause is normal on a busy machine, however the topic is configured. */
 const AWAY_MS_MIN = 5_000;
 
@@ -123,5 +124,9 @@ async function compareWithTopic(
 }
 
 function awayFor(awayMs: number, awayMsMax: number): string {
-  return `the ledger was not read for ${Math.round(awayMs)} ms or more: compaction may remove tombstones after ${Math.round(awayMsMax)} ms, so the store may have missed some`;
+  return `the store has not read the ledger for ${hours(awayMs)} h or more, and should within ${hours(awayMsMax)} h: compaction may have removed tombstones that it has not seen`;
+}
+
+function hours(ms: number): string {
+  return (ms / HOUR_MS).toFixed(1);
 }

@@ -102,8 +102,8 @@ test('lanes whose checkpoint is of another time of the topic are read again, and
   const second = await start(topic, 5, nowMs);
   expect(checkpointsOf(second, 5)).toEqual([RECORDS, 0, 0, 0, 4]);
   expect(second.logged.map(({ lane, reason }) => [lane, reason]).slice(1)).toEqual([
-    [1, 'read up to offset 3, but the partition begins at offset 8'],
-    [2, 'read up to offset 15, but the partition ends at offset 10'],
+    [1, 'the store has read up to offset 3, but the partition begins at offset 8'],
+    [2, 'the store has read up to offset 15, but the partition ends at offset 10'],
   ]);
   for (const lane of [0, 4]) second.index.forgetLane(lane);
   applyTo(second, 0, RECORDS, nowMs - HOUR_MS);
@@ -150,7 +150,7 @@ test('a lane not read for longer than deletions are kept is read again, unless n
   const late = await start(topic, 3, nowMs + TOMBSTONES_KEPT_MS);
   expect(checkpointsOf(late, 3)).toEqual([0, 3, 2]);
   expect(late.logged.at(-1)).toMatchObject({ event: 'ledger-store-lane-rebuilt', lane: 0 });
-  expect(late.logged.at(-1)?.reason).toContain('not read for 86400000 ms or more');
+  expect(late.logged.at(-1)?.reason).toContain('has not read the ledger for 24.0 h or more');
   await late.index.close();
 });
 

@@ -94,7 +94,8 @@ describe('topics check', () => {
     expect(kinds(names.commands['reject-transaction'])).toEqual(['missing']);
     expect(kinds(names.ledger)).toEqual(['cleanup', 'timestamp', 'size']);
     expect(kinds(names.commands['simulate-uma-receive'])).toEqual([]);
-    for (const { message } of run.documents) expect(message).toMatch(/: (run|set|lower|raise) /);
+    for (const { message } of run.documents)
+      expect(message).toMatch(/: (run|set|lower|raise|if this prefix was in use before, follow) /);
     const kept = run.documents.find(({ topic }) => topic === names.commands['execute-quote']);
     expect(kept?.message).toContain('--add-config retention.ms=604800000`');
 
