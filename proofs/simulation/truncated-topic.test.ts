@@ -3,6 +3,7 @@
  * the processor checks: the newly published messages must not count as redeliveries.
  */
 import { expect, test } from 'vitest';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { publishTransfers } from '../../test/support/commands.ts';
 import { eventually } from '../../test/support/watch.ts';
 import type { VirtualProcessor } from './virtual-processor.ts';
@@ -52,6 +53,33 @@ test('between two runs: the lane stops, says so, and stays stopped', () =>
     await processor.stop();
     expect(await stopReason(await stack.spawnProcessor())).toMatch(told);
   }));
+
+test('a first start on a topic that lost its first records, killed before its first commit, is no lost ledger', () => {
+  let isSlow = false;
+  const troubleAt = (_owner: unknown, point: string) => {
+    const isHit = isSlow && ['add', 'produce', 'commit'].includes(point);
+    // The first commit is the claim's.
+    isSlow ||= point === 'commit';
+    return isHit ? ({ kind: 'slow', thereMs: 6_000, backMs: 0 } as const) : ({ kind: 'none' } as const);
+  };
+  const disturber = { troubleAt, kill: () => undefined, freeze: () => undefined };
+  const body = async (stack: VirtualStack): Promise<void> => {
+    await publishTransfers(stack, 'old', LOST);
+    const partitions = [{ partition: 0, offset: String(LOST) }];
+    const topic = stack.topics.commands['transfer-in'];
+    await withAdmin(stack.kafka, (admin) => admin.deleteTopicRecords({ topic, partitions }));
+    const first = await stack.spawnProcessor();
+    await first.logged('lane-open');
+    // Group offsets are written every second.
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    await first.kill9();
+    isSlow = false;
+    disturber.troubleAt = () => ({ kind: 'none' });
+    await stack.startProcessor();
+    await stack.journal.resultsOfAll(await publishTransfers(stack, 'new', 1));
+  };
+  return VirtualStack.run({ name: 'low', lanes: 1 }, body, disturber);
+});
 
 test('under an open lane: it stops', () =>
   inStack(async (stack) => {

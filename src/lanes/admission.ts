@@ -80,7 +80,9 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
           }
           const reason = this.#whyParked(admission.entry, refusal);
           if (reason === null) return refusal;
-          outcomes.put(transaction, { ...admission.entry, phase: { state: 'PARKED', untilMs: nowMs, reason } });
+          // The next owner must not wait because our clock is ahead.
+          const untilMs = Math.min(nowMs, admission.entry.origin.timestampMs);
+          outcomes.put(transaction, { ...admission.entry, phase: { state: 'PARKED', untilMs, reason } });
         } catch (error) {
           calls.settle(attemptId);
           throw error;

@@ -143,10 +143,13 @@ export class Lane {
     if (this.#state.stage === 'open') this.#inputs.epochHeld(topic, span);
   }
 
-  /** The committed position of each input; none while the lane is being acquired. */
+  /**
+   * The committed position of each input; none while the lane is being acquired. None before the ledger has a position either: a
+   * group offset without one shows that the ledger was lost.
+   */
   committedOffsets(): GroupOffset[] {
-    const { lane } = this.#parts;
-    if (this.#state.stage === 'acquiring') return [];
+    const { index, lane } = this.#parts;
+    if (this.#state.stage === 'acquiring' || index.position(lane) === undefined) return [];
     return [...this.#inputs.positions()].map(([topic, offset]) => ({ topic, lane, offset }));
   }
 

@@ -117,6 +117,21 @@ test('a hold of one type leaves the others alone, and one of executions keeps qu
   await expectAccepted([immediate]);
 });
 
+test('a quote parked by an owner whose clock is ahead does not wait at the next one', async () => {
+  const ahead = await stack().startProcessor({ CLOCK_AHEAD_MS: '600000' });
+  await hold({ commandTypes: ['execute-quote'] });
+  await stack().publisher.publish('create-quote', 'early', { ...createQuoteOf('early'), immediatelyExecute: true });
+  await eventually(
+    () => unfinishedByLane(stack()),
+    (lanes) => lanes.includes(1),
+    'the quote to be parked',
+  );
+  await release();
+  await ahead.kill9();
+  await stack().startProcessor();
+  expect((await stack().journal.result('early', 60_000)).value.outcome).toBe('ACCEPTED');
+});
+
 test('held quotes with immediatelyExecute leave room for other commands of their lane', async () => {
   const { publisher } = stack();
   await stack().startProcessor({ MAX_UNFINISHED_PER_LANE: '4' });
