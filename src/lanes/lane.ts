@@ -144,13 +144,16 @@ export class Lane {
   }
 
   /**
-   * The committed position of each input; none while the lane is being acquired. None before the ledger has a position either: a
-   * group offset without one shows that the ledger was lost.
+   * The committed position of each input that has one in the ledger; none while the lane is being acquired. A group offset
+   * without a position shows that the ledger was lost.
    */
   committedOffsets(): GroupOffset[] {
     const { index, lane } = this.#parts;
-    if (this.#state.stage === 'acquiring' || index.position(lane) === undefined) return [];
-    return [...this.#inputs.positions()].map(([topic, offset]) => ({ topic, lane, offset }));
+    if (this.#state.stage === 'acquiring') return [];
+    const recorded = index.position(lane)?.next ?? {};
+    return [...this.#inputs.positions()].flatMap(([topic, offset]) =>
+      recorded[topic] === undefined ? [] : [{ topic, lane, offset }],
+    );
   }
 
   /** Commits records with the lane's next transaction. Rejects if the lane is not open, or is lost before the commit is certain. */

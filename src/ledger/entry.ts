@@ -1,15 +1,6 @@
 /**
  * An entry of the ledger: everything that we know about one command, from admission to its result.
- *
- *   (admission) -> INTENT -> DONE
- *   (admission) -> DONE                              invalid, unreadable or expired: needs no call
- *   (admission) -> PARKED                            a quote whose execution alone cannot begin yet
- *                  INTENT -> PARKED -> INTENT        the service asked to wait, or the call was never sent
- *                            PARKED -> DOUBTFUL      in doubt, and the same call can no longer settle it
- *                  INTENT -> DOUBTFUL -> INTENT      safe to repeat
- *                            DOUBTFUL -> PARKED      proven not executed
- *                            DOUBTFUL -> DONE        settled, or UNKNOWN past the limit
- *                  INTENT -> QUOTED -> INTENT        two-step: the quote is recorded; its execution follows
+ * DESIGN.md, "States", has its states and their transitions.
  *
  * Entries are plain data, owned by the lane of their key; `decide` derives the next version.
  */

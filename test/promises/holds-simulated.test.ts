@@ -132,6 +132,18 @@ test('a quote parked by an owner whose clock is ahead does not wait at the next 
   expect((await stack().journal.result('early', 60_000)).value.outcome).toBe('ACCEPTED');
 });
 
+test('a held quote with immediatelyExecute is not parked where it would take the only room', async () => {
+  const { publisher } = stack();
+  await stack().startProcessor({ MAX_UNFINISHED_PER_LANE: '1' });
+  await hold({ commandTypes: ['execute-quote'] });
+  const [immediate = '', transfer = ''] = keysOfLane('only', 0, 2);
+  await publisher.publish('create-quote', immediate, { ...createQuoteOf(immediate), immediatelyExecute: true });
+  await publisher.publish('transfer-in', transfer, transferInOf(transfer));
+  await expectAccepted([transfer]);
+  await release();
+  await expectAccepted([immediate]);
+});
+
 test('held quotes with immediatelyExecute leave room for other commands of their lane', async () => {
   const { publisher } = stack();
   await stack().startProcessor({ MAX_UNFINISHED_PER_LANE: '4' });

@@ -111,7 +111,7 @@ test('a store that was away until the ledger forgot a key is read again: the key
   const back = await stack.startProcessor();
   const opened = await back.logged('lane-open');
   expect(opened).toMatchObject({ unfinished: 0 });
-  expect((await back.logged('ledger-store-lane-rebuilt'))['reason']).toContain('not read for');
+  expect((await back.logged('ledger-store-lane-rebuilt'))['reason']).toContain('has not read the ledger for');
   await publish(stack, 'after');
   await stack.journal.result('after');
   expect(stack.journal.results(key)).toHaveLength(1);

@@ -65,6 +65,16 @@ describe('the budget', () => {
     expect(taken / 60).toBeLessThan(callsPerMinute + 1);
   });
 
+  test('makes up for look-ups in a pause', () => {
+    const budget = new PollBudget(60, 0);
+    for (let count = 0; count < 20; count += 1) budget.spend(0);
+    for (let nowMs = 0; nowMs <= MINUTE_MS; nowMs += 1_000) budget.spend(nowMs);
+    // A minute without calls fills the bucket, and repays what it would have lost.
+    const laterMs = 2 * MINUTE_MS + 5_000;
+    while (budget.take(laterMs) === 0);
+    expect(budget.take(laterMs)).toBeLessThanOrEqual(1_100);
+  });
+
   test('says how long to wait while look-ups are to be made up for', () => {
     const budget = new PollBudget(60, 0);
     for (let count = 0; count < 20; count += 1) budget.spend(0);

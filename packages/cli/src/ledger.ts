@@ -14,7 +14,7 @@ import {
   RETENTION_KEY,
   type KeyRetention,
 } from '../../../src/ledger/key-retention.ts';
-import { decodePosition, ENTRY_PREFIX, OWNER_KEY, type PositionRecord } from '../../../src/ledger/ledger-records.ts';
+import { decodePosition, ENTRY_PREFIX, POSITION_KEY, type PositionRecord } from '../../../src/ledger/ledger-records.ts';
 import { learnSchema, LedgerFormatError, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
 import { readTombstonesKeptMs } from '../../../src/producers/topic-admin.ts';
 import { cliKafka, type CliSettings } from './context.ts';
@@ -154,14 +154,14 @@ export async function scanLedger<Wanted extends Entry>(
 ): Promise<{ found: ScannedEntry<Wanted>[]; cuts: string[] }> {
   const topics = [topicNames(settings.TOPIC_PREFIX).ledger];
   const lanes = await readBounds(cliKafka(settings), topics);
-  const owned = new Set<number>();
+  const begun = new Set<number>();
   const found = new Map<string, ScannedEntry<Wanted>>();
   const cuts = new Set<string>();
   const onRecord = (record: TopicRecord): void => {
     const { partition: lane, value } = record;
     const key = entryKeyOf(record);
     if (key === null) {
-      if (record.key?.toString() === OWNER_KEY) owned.add(lane);
+      if (record.key?.toString() === POSITION_KEY) begun.add(lane);
       return;
     }
     const entry = value !== null && mayBe(key, value) ? entryIn(record) : null;
@@ -170,15 +170,15 @@ export async function scanLedger<Wanted extends Entry>(
     else cuts.add(`all beyond ${KEPT_MAX}, which will be listed once these are handled`);
   };
   const unread = await within(readForMs, 'the ledger', readTopics(settings, { topics, onRecord }));
-  return { found: [...found.values()], cuts: [...cuts, ...(unread.length > 0 ? unread : ownerless(lanes, owned))] };
+  return { found: [...found.values()], cuts: [...cuts, ...(unread.length > 0 ? unread : notBegun(lanes, begun))] };
 }
 
-/** A processor that opens a lane writes a record to its ledger, which is kept forever. */
-export function ownerless(lanes: readonly { readonly partition: number }[], owned: ReadonlySet<number>): string[] {
-  const without = lanes.map(({ partition }) => partition).filter((lane) => !owned.has(lane));
+/** Half a minute after a lane was opened at the latest, its ledger has a position, forever. A lane that stops earlier writes none. */
+export function notBegun(lanes: readonly { readonly partition: number }[], begun: ReadonlySet<number>): string[] {
+  const without = lanes.map(({ partition }) => partition).filter((lane) => !begun.has(lane));
   if (without.length === 0) return [];
   const named = lanesInWords(without.sort((left, right) => left - right));
-  return [`the ledger of ${named}, which no processor has opened yet, or which was lost`];
+  return [`the ledger of ${named}, which no processor has opened yet, or has only just opened, or which was lost`];
 }
 
 export type UnknownEntry = Entry & { readonly phase: Extract<Phase, { state: 'DONE' }> };

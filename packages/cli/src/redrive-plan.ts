@@ -278,7 +278,7 @@ function lookText(key: string): string {
 }
 
 /** How the letter itself was handled last; null: it was not. */
-export function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): string | null {
+function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): string | null {
   const last = redrives.get(letterName(letter))?.at(-1);
   return last === undefined ? null : `the dead letter was ${noteText(last)}: ${whomToAsk(last)}`;
 }

@@ -33,4 +33,5 @@ test('a paid key is found without that topic, and where it has one partition; cr
   await expectFound('show', key);
   await expectFound('results', '--key', key);
   await expectFound('ledger', 'show', key);
+  expect(await runCli(environment, 'topics', 'check')).toMatchObject({ code: 0 });
 });

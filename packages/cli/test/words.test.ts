@@ -7,7 +7,7 @@ import { amountText } from '../src/amount-text.ts';
 import { lagFindings } from '../src/doctor/kafka-checks.ts';
 import { CliFailure } from '../src/exit-codes.ts';
 import { failureOf, oncePublished } from '../src/failures.ts';
-import { ownerless } from '../src/ledger.ts';
+import { notBegun } from '../src/ledger.ts';
 import { durationOption } from '../src/option-values.ts';
 import { entryAt, unknown } from '../../../test/ledger/entries.ts';
 
@@ -77,9 +77,9 @@ test('what cannot be read of something that is published does not take it back',
 
 test('a lane without an owner was never opened, or its ledger is lost: that nothing waits there is not known', () => {
   const lanes = [2, 0, 1].map((partition) => ({ partition }));
-  expect(ownerless(lanes, new Set([0, 1, 2]))).toEqual([]);
-  expect(ownerless(lanes, new Set([1]))).toEqual([
-    'the ledger of lanes 0, 2, which no processor has opened yet, or which was lost',
+  expect(notBegun(lanes, new Set([0, 1, 2]))).toEqual([]);
+  expect(notBegun(lanes, new Set([1]))).toEqual([
+    'the ledger of lanes 0, 2, which no processor has opened yet, or has only just opened, or which was lost',
   ]);
 });
 

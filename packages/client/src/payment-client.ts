@@ -240,6 +240,7 @@ export class PaymentClient {
       } catch (error) {
         mayBeWritten ||= error instanceof PaymentClientError && error.mayBeWritten;
         if (!mayBeWritten) throw error;
+        if (error instanceof PaymentClientError && error.code === 'CLOSED') return;
         await delay(pauseMs);
         pauseMs = Math.min(2 * pauseMs, PUBLISH_PAUSE_MS_MAX);
       }

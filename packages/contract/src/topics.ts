@@ -34,7 +34,7 @@ export function topicNames(prefix: string): TopicNames {
   };
 }
 
-/** Each has a partition for every lane. */
+/** Each is created with a partition for every lane. */
 export function everyTopic({ commands, ...others }: TopicNames): string[] {
   return [...Object.values(commands), ...Object.values(others)];
 }
@@ -51,10 +51,13 @@ export function jsonCopyOf(topic: string): string {
   return topic.replace(/\.v1$/, JSON_COPY_END);
 }
 
-/** What to do about topics that seem to be missing. */
+/** What to do about topics that seem to be missing. Another ledger has forgotten every key, and would pay keys again. */
 export function missingTopicsRemedy(topics: readonly string[]): string {
   const option = topics.some((topic) => topic.endsWith(JSON_COPY_END)) ? ' --json-copies' : '';
-  return `run \`npm run cli -- topics create${option}\`, or correct TOPIC_PREFIX. Kafka also hides topics from users without rights on them: check with \`doctor --rights\``;
+  const lost = topics.some((topic) => topic.includes('.internal.'))
+    ? 'if this prefix was in use before, follow docs/runbooks/lost-internal-topic.md; else '
+    : '';
+  return `${lost}run \`npm run cli -- topics create${option}\`, or correct TOPIC_PREFIX. Kafka also hides topics from users without rights on them: check with \`doctor --rights\``;
 }
 
 /** On a copy: why the original could not be read. Such a copy is unchanged. */

@@ -4,7 +4,7 @@ import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
 import { REDRIVABLE_REASONS } from '../dead-letter.ts';
-import { earlierRedriveOf, planRedrives } from '../redrive-plan.ts';
+import { planRedrives } from '../redrive-plan.ts';
 import { plannedLine, tallyOf, worstOf, type ReportLine } from '../redrive-report.ts';
 import { runRedrives, type RunOptions } from '../redrive-run.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
@@ -135,10 +135,6 @@ async function redriveOne(
   const [plan] = await planRedrives(settings, [deadLetter], options);
   if (plan === undefined) throw new Error('a letter has no plan');
   if (plan.kind === 'refused') throw plan.failure;
-  const was = earlierRedriveOf(deadLetter, options.notes);
-  if (was !== null && !flags.againMayPayTwice) {
-    throw unsent('refused', `${was}. Publishing it again may pay twice, and requires --again-may-pay-twice`);
-  }
   if (flags.await && plan.target.commandType === null) {
     const instead = `leave it out, and check with \`show ${plan.target.key}\``;
     throw unsent('usage', `--await does not wait for the outcome of an operator's decision: ${instead}`);

@@ -8,6 +8,8 @@ import {
   topicDefinitions,
   type TopicSettings,
 } from 'payment-processor-contract/topic-definitions';
+import { topicNames, topicsOfLanes } from 'payment-processor-contract/topics';
+import { LANES_REMEDY } from '../../../../src/producers/topic-admin.ts';
 import { CliFailure } from '../exit-codes.ts';
 
 export interface TopicCreationOptions {
@@ -55,9 +57,9 @@ export async function createTopics(
       configuration: topicConfiguration(definition, Math.max(1, replicationFactor - 1)),
     };
   });
+  if (plan.some(({ action }) => action !== 'exists')) await requirePartitions(kafka, plan, settings);
   const wanted = plan.filter((creation) => creation.action === 'created');
   if (wanted.length > 0) {
-    await requirePartitions(kafka, plan);
     const topics = wanted.map(({ configuration, partitions, topic }) => ({
       topic,
       numPartitions: partitions,
@@ -70,8 +72,13 @@ export async function createTopics(
 }
 
 /** All topics of a prefix must have LANES partitions: a wrong LANES would go unnoticed until no process can start. */
-async function requirePartitions(kafka: Kafka, plan: readonly TopicCreation[]): Promise<void> {
-  const names = plan.flatMap(({ action, topic }) => (action === 'exists' ? [topic] : []));
+async function requirePartitions(
+  kafka: Kafka,
+  plan: readonly TopicCreation[],
+  { TOPIC_PREFIX }: Pick<TopicSettings, 'TOPIC_PREFIX'>,
+): Promise<void> {
+  const counted = new Set(topicsOfLanes(topicNames(TOPIC_PREFIX)));
+  const names = plan.flatMap(({ action, topic }) => (action === 'exists' && counted.has(topic) ? [topic] : []));
   if (names.length === 0) return;
   const { topics } = await withAdmin(kafka, (admin) => admin.fetchTopicMetadata({ topics: names }));
   for (const { name, partitions } of topics) {
@@ -79,7 +86,7 @@ async function requirePartitions(kafka: Kafka, plan: readonly TopicCreation[]): 
     if (partitions.length === lanes) continue;
     throw new CliFailure(
       'settings',
-      `nothing was created: ${name} has ${partitions.length} partitions, and LANES is ${lanes}. Set LANES to what the processors use`,
+      `nothing was created: ${name} has ${partitions.length} partitions, and LANES is ${lanes}: ${LANES_REMEDY}`,
     );
   }
 }
