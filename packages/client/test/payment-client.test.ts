@@ -120,3 +120,20 @@ test('requests that threw count no more among those that await a result', async 
   expect(await request(50)).toMatchObject({ kind: 'unanswered' });
   await client.close();
 });
+
+test('a closed client publishes nothing more of a command that may be written', async () => {
+  let tries = 0;
+  const client = clientOf(() => {
+    tries += 1;
+    const error = tries === 1 ? new PaymentClientError('NOT_CONFIRMED', 'no answer') : closed;
+    return Promise.reject(error);
+  });
+  const closed = new PaymentClientError('CLOSED', 'the publisher is closed');
+  const answer = client.request('transfer-in', 'invoice', transferInOf('invoice'), { timeoutMs: 60_000 });
+  while (tries === 0) await turn();
+  await client.close();
+  expect(await answer).toMatchObject({ kind: 'unanswered' });
+  // Longer than two pauses between tries.
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  expect(tries).toBeLessThanOrEqual(2);
+});
