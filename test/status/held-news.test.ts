@@ -202,15 +202,15 @@ describe('the poller', () => {
     ]);
   });
 
-  test('knows of no call before it has read the ledger', async () => {
+  test('knows of no call before it has read the ledger, which may take as long as the coordinator of transactions is away', async () => {
     const world = worldWith(null, false);
-    await world.time.runUntil(CREATED_MS + 10_000);
+    await world.time.runUntil(CREATED_MS + 40_000);
     world.possibleEffects.push(made);
     world.isLedgerRead = true;
-    await world.time.runUntil(CREATED_MS + 20_000);
+    await world.time.runUntil(CREATED_MS + 45_000);
     expect(world.transactionEvents).toEqual([]);
     settle(world);
-    await world.time.runUntil(CREATED_MS + 30_000);
+    await world.time.runUntil(CREATED_MS + 55_000);
     world.end();
     expect(world.transactionEvents.map(({ commandKey }) => commandKey)).toEqual(['in', 'in']);
   });

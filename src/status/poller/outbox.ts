@@ -42,12 +42,6 @@ export interface OutboxOptions {
 
 /** Pause between checks of held news. */
 const LOOK_MS = 100;
-/**
- * An open transaction blocks readers from the ledger's end. If its process died, Kafka ends it after 15 s. After this limit
- * the outbox uses the index as it is.
- */
-const READ_MS_MAX = 20_000;
-
 export class PollOutbox {
   readonly #options: OutboxOptions;
   readonly #news: PollNews;
@@ -144,7 +138,7 @@ export class PollOutbox {
 
   /** Asks where the ledger ends, for additions since the last such request. */
   async #readOn(): Promise<void> {
-    const { clock, port } = this.#options;
+    const { clock, heldForMsMax, port } = this.#options;
     if (this.#reading === null && this.#readUpTo < this.#additions) {
       const asked = { addition: this.#additions, askedMs: clock.monotonicMs() };
       // If the brokers do not answer, held news waits until they do, or until its time is over.
@@ -153,7 +147,8 @@ export class PollOutbox {
     }
     if (this.#reading === null) return;
     const { addition, askedMs, ends } = this.#reading;
-    if (!port.hasApplied(ends) && clock.monotonicMs() - askedMs < READ_MS_MAX) return;
+    // An open transaction blocks readers from the ledger's end: for 15 s if its process died, longer without its coordinator.
+    if (!port.hasApplied(ends) && clock.monotonicMs() - askedMs < heldForMsMax) return;
     this.#readUpTo = addition;
     this.#reading = null;
   }
