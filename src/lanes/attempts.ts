@@ -10,7 +10,7 @@
  */
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
-import { isKeyLost, type LookUpQuery } from '../ledger/plan.ts';
+import { planOf, type LookUpQuery } from '../ledger/plan.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import { readableState } from '../status/transaction-state.ts';
 import type { EntryEvent } from './answers.ts';
@@ -139,8 +139,9 @@ export class Attempts {
         if (!this.#acquisition.isOpen()) return 'the lane is not open any more';
         if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
         if (this.#acquisition.isHeld(entry)) return 'held by an operator';
-        if (isKeyLost(entry, clock.nowMs(), policy)) return 'the service may soon forget the idempotency key';
-        return clock.nowMs() >= entry.deadlineMs ? 'the time limit of the command passed' : null;
+        // Since the intent was planned, the command, its quote or its idempotency key may have expired.
+        const plan = planOf(entry, clock.nowMs(), policy);
+        return plan.kind === 'call' ? null : `it came too late: the next step is ${plan.kind}`;
       },
       ended: (attemptId, end) => this.#put({ kind: 'ended', key: committed.key, attemptId, end }),
     };

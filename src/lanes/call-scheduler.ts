@@ -3,22 +3,25 @@
  * argument, in milliseconds of a monotonic clock.
  *
  *   queue            the intent of a call that may wait is committed: the call waits for the turn of its class and lane
- *   ask, take        a lane wants to make an intent whose call may not wait. At the lane's turn, a slot is kept for it for a
- *                    short time. Once the lane takes it, the slot belongs to the attempt, and the intent may be made
+ *   ask, take        a lane wants to make an intent whose call may not wait. At the lane's turn, a slot is kept for it, because
+ *                    the lane may be in the middle of a commit. Once it takes the slot, it may make the intent
  *   commit           the intent of a taken slot is committed: its call goes ahead of all waiting ones
  *   next             the next step: begin a call, which has its slot until `free`, or wake the lane that a slot is kept for
  *   began            the call has begun, and counts against the rate
  *
  * A free slot goes first to a class below its share, then to the class served least relative to its share (stride scheduling).
  * So shares hold even with few slots, and for the rate too. While anything waits, a slot is idle only if it is kept (at most
- * KEEP_MS) or its intent is being committed.
+ * ASK_MS) or its intent is being committed.
  */
 import { SHARES, type WorkClass } from './work-classes.ts';
 
-/** How long a slot is kept for a lane that asked. The lane is woken, but may be in the middle of a commit. */
-export const KEEP_MS = 200;
-/** How long a request for a slot stays valid: longer than a lane sleeps before it asks again. */
+/**
+ * How long a request for a slot stays valid, and how long a slot is kept. A lane sleeps less before it asks again. In the middle
+ * of a commit it cannot take its slot: with a slow Kafka, a shorter time would let executions starve behind transfers.
+ */
 export const ASK_MS = 2_000;
+/** With a rate limit, a kept or taken slot delays other calls this long at most. */
+export const DELAY_MS = 200;
 /** With a rate limit, lanes get slots this long before the calls: about the time of a commit. */
 export const COMMIT_AHEAD_MS = 100;
 
@@ -38,7 +41,8 @@ interface SlotRequest {
   /** The transaction that the lane is filling, and how many slots it took for that. */
   commit: number;
   taken: number;
-  untilMs: number;
+  /** When the lane last asked, or a slot was last kept for it. */
+  sinceMs: number;
 }
 
 interface ClassState {
@@ -99,12 +103,12 @@ export class CallScheduler {
    */
   ask(workClass: WorkClass, lane: number, commit: number, nowMs: number): void {
     const { asking } = this.#activate(workClass);
-    const request = asking.get(lane) ?? { wanted: 0, kept: 0, commit, taken: 0, untilMs: 0 };
+    const request = asking.get(lane) ?? { wanted: 0, kept: 0, commit, taken: 0, sinceMs: nowMs };
     asking.set(lane, request);
     if (request.commit !== commit) Object.assign(request, { commit, taken: 0 });
     if (request.kept > 0) return;
     request.wanted = Math.max(request.wanted, 1);
-    request.untilMs = nowMs + ASK_MS;
+    request.sinceMs = nowMs;
   }
 
   /** @returns whether the attempt has a slot now; if not, the lane keeps asking */
@@ -196,10 +200,11 @@ export class CallScheduler {
   lookAgainMs({ nowMs, intervalMs }: Moment): number | null {
     const instants: number[] = [];
     for (const { asking } of this.#states)
-      for (const { kept, untilMs } of asking.values()) if (kept > 0) instants.push(untilMs);
+      for (const { kept, sinceMs } of asking.values())
+        if (kept > 0) instants.push(sinceMs + ASK_MS, ...(intervalMs > 0 ? [sinceMs + DELAY_MS] : []));
     if (intervalMs > 0) {
       instants.push(this.#nextCallMs - COMMIT_AHEAD_MS, this.#nextCallMs);
-      for (const { sinceMs } of this.#reservations.values()) instants.push(sinceMs + KEEP_MS);
+      for (const { sinceMs } of this.#reservations.values()) instants.push(sinceMs + DELAY_MS);
     }
     const coming = instants.filter((instantMs) => instantMs > nowMs);
     return coming.length === 0 ? null : Math.min(...coming);
@@ -233,7 +238,7 @@ export class CallScheduler {
       if (request.wanted === 0) continue;
       request.wanted -= 1;
       request.kept += 1;
-      request.untilMs = nowMs + KEEP_MS;
+      request.sinceMs = nowMs;
       // The lane goes behind the others.
       asking.delete(lane);
       asking.set(lane, request);
@@ -253,8 +258,8 @@ export class CallScheduler {
   /** Takes back kept slots that no lane took, and drops old requests. */
   #expire(nowMs: number): void {
     for (const state of this.#states) {
-      for (const [lane, { kept, untilMs }] of state.asking) {
-        if (nowMs < untilMs) continue;
+      for (const [lane, { kept, sinceMs }] of state.asking) {
+        if (nowMs < sinceMs + ASK_MS) continue;
         state.held -= kept;
         state.pass -= kept / state.share;
         state.asking.delete(lane);
@@ -266,12 +271,13 @@ export class CallScheduler {
     return this.#states.reduce((free, { held }) => free - held, this.#slots);
   }
 
-  /** Calls about to begin whose intents may not wait. A commit that takes longer than KEEP_MS no longer delays other calls. */
+  /** Calls about to begin whose intents may not wait. A commit that takes longer than DELAY_MS delays no other call. */
   #pending({ nowMs, intervalMs }: Moment): number {
     if (intervalMs === 0) return 0;
     let count = 0;
-    for (const { asking } of this.#states) for (const { kept } of asking.values()) count += kept;
-    for (const { sinceMs } of this.#reservations.values()) if (nowMs < sinceMs + KEEP_MS) count += 1;
+    for (const { asking } of this.#states)
+      for (const { kept, sinceMs } of asking.values()) if (nowMs < sinceMs + DELAY_MS) count += kept;
+    for (const { sinceMs } of this.#reservations.values()) if (nowMs < sinceMs + DELAY_MS) count += 1;
     return count;
   }
 }

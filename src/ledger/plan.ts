@@ -80,14 +80,6 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
   }
 }
 
-/** Whether only the idempotency key can prevent a second effect, and the service may have forgotten it. */
-export function isKeyLost(entry: Entry, nowMs: number, policy: LedgerPolicy): boolean {
-  const { firstSentMs } = entry;
-  const proof = proofOf(entry);
-  const isByKey = proof === null ? settlementOf(entry, policy) === 'SAME_KEY' : proof.by === 'OPERATOR';
-  return firstSentMs !== null && isByKey && !isKeyTrusted(firstSentMs, nowMs, policy);
-}
-
 /**
  * Looks up the expired quote's transaction before another quote is paid. A proxy, not the service, may have deferred the
  * execution: the service may have taken that call, and its effect may still come.
