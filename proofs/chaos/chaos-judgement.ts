@@ -151,7 +151,8 @@ function mayBeUnknown(
     case 'reject-transaction':
       return honourKeys.includes(commandType) ? hasExpiry : mayBeUnfound;
     case 'immediate-quote':
-      return honourKeys.includes('execute-quote') ? hasExpiry : mayBeUnfound;
+      // Its quote may expire while its transaction still shows PENDING; a command that expires then cannot wait for the next status.
+      return hasExpiry || (!honourKeys.includes('execute-quote') && mayBeUnfound);
     case 'create-quote':
       return hasExpiry && honourKeys.includes('create-quote');
   }
