@@ -67,7 +67,7 @@ export async function checkTopics(
 }
 
 /** Never the topics' own number: with added partitions it is the one that pays again. */
-export const LANES_REMEDY =
+const LANES_REMEDY =
   'set LANES to the number that this prefix was created with, or create topics under another TOPIC_PREFIX. Do not add partitions: ' +
   'keys would move to lanes that do not remember them. If some were added: docs/runbooks/more-lanes.md';
 

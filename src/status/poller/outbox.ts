@@ -42,6 +42,7 @@ export interface OutboxOptions {
 
 /** Pause between checks of held news. */
 const LOOK_MS = 100;
+
 export class PollOutbox {
   readonly #options: OutboxOptions;
   readonly #news: PollNews;

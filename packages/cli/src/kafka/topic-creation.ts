@@ -8,8 +8,7 @@ import {
   topicDefinitions,
   type TopicSettings,
 } from 'payment-processor-contract/topic-definitions';
-import { topicNames, topicsOfLanes } from 'payment-processor-contract/topics';
-import { LANES_REMEDY } from '../../../../src/producers/topic-admin.ts';
+import { checkTopics } from '../../../../src/producers/topic-admin.ts';
 import { CliFailure } from '../exit-codes.ts';
 
 export interface TopicCreationOptions {
@@ -57,7 +56,7 @@ export async function createTopics(
       configuration: topicConfiguration(definition, Math.max(1, replicationFactor - 1)),
     };
   });
-  if (plan.some(({ action }) => action !== 'exists')) await requirePartitions(kafka, plan, settings);
+  if (plan.some(({ action }) => action !== 'exists')) await requireLanes(kafka, settings);
   const wanted = plan.filter((creation) => creation.action === 'created');
   if (wanted.length > 0) {
     const topics = wanted.map(({ configuration, partitions, topic }) => ({
@@ -72,21 +71,8 @@ export async function createTopics(
 }
 
 /** All topics of a prefix must have LANES partitions: a wrong LANES would go unnoticed until no process can start. */
-async function requirePartitions(
-  kafka: Kafka,
-  plan: readonly TopicCreation[],
-  { TOPIC_PREFIX }: Pick<TopicSettings, 'TOPIC_PREFIX'>,
-): Promise<void> {
-  const counted = new Set(topicsOfLanes(topicNames(TOPIC_PREFIX)));
-  const names = plan.flatMap(({ action, topic }) => (action === 'exists' && counted.has(topic) ? [topic] : []));
-  if (names.length === 0) return;
-  const { topics } = await withAdmin(kafka, (admin) => admin.fetchTopicMetadata({ topics: names }));
-  for (const { name, partitions } of topics) {
-    const lanes = plan.find(({ topic }) => topic === name)?.partitions;
-    if (partitions.length === lanes) continue;
-    throw new CliFailure(
-      'settings',
-      `nothing was created: ${name} has ${partitions.length} partitions, and LANES is ${lanes}: ${LANES_REMEDY}`,
-    );
-  }
+async function requireLanes(kafka: Kafka, settings: TopicSettings): Promise<void> {
+  const problems = await checkTopics(kafka, settings, { sandboxCommands: false });
+  const wrong = problems.find(({ kind }) => kind === 'lanes' || kind === 'partitions');
+  if (wrong !== undefined) throw new CliFailure('settings', `nothing was created: ${wrong.message}`);
 }
