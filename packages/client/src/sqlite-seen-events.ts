@@ -7,7 +7,7 @@ import type { PaymentEvent } from './events.ts';
 import type { SeenEvents } from './seen-events.ts';
 
 export interface SqliteOptions {
-  /** How long to keep ids, ms; default: 60 days, longer than topics keep their events. */
+  /** How long to keep ids, ms; default: 60 days. A copy gets an event again after LEDGER_RETENTION, and topics keep that for 30 days. */
   keepMs?: number;
 }
 

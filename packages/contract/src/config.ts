@@ -209,7 +209,7 @@ export const SETTINGS = {
   ),
   LEDGER_RETENTION: setting(
     '7d',
-    'How long a key is remembered after its result. If you raise it, the longer time applies only to keys that are still remembered. Subscribers must remember handled events for longer; SqliteSeenEvents does for 60 days (keepMs).',
+    'How long a key is remembered after its result. If you raise it, the longer time applies only to keys that are still remembered. Subscribers must remember handled events for this time and the retention of their topic together. SqliteSeenEvents does for 60 days: raise its keepMs if this is longer than 30.',
     parseDurationMs,
   ),
   COMMAND_MAX_AGE: setting(DEFAULT_MAX_AGE, 'Age per type after which an unsent command is EXPIRED.', maxAges),
