@@ -16,6 +16,7 @@ import { claimCall } from './entry-claim.ts';
 import type { HandlerParts } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
+import { workClassOf } from './work-classes.ts';
 
 const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
   call: 'called',
@@ -41,7 +42,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
   }
 
   handle(transaction: LaneTransaction, item: Intake): AdmissionCause | null {
-    const { calls, clock, lane, laneClock, memory, outcomes, policy, processId, reports, unfinishedMax } = this.#parts;
+    const { calls, clock, lane, laneClock, memory, outcomes, policy, processId, reports } = this.#parts;
     if (item.kind === 'misrouted') {
       transaction.add(item.record);
       transaction.reports.push(() => reports.moved(lane));
@@ -67,8 +68,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
         outcomes.apply(transaction, { ...admission, seen: null }, null);
         break;
       case 'call': {
-        if (memory.unfinished.size >= unfinishedMax || memory.unfinishedBytes() >= UNFINISHED_BYTES_MAX)
-          return 'lane-full';
+        if (!this.#isRoomFor(admission.entry)) return 'lane-full';
         const attemptId = randomUUID();
         const attempt = { attemptId, commit: transaction.commit };
         try {
@@ -94,6 +94,13 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     const kind = ADMISSION_KINDS[admission.kind];
     this.#trace(transaction, arrival, readMs, kind, deadLetteredAs?.reason ?? null);
     return null;
+  }
+
+  /** Of the room that other classes leave, a class fills at most half with waiting entries: it must not keep the others out. */
+  #isRoomFor(entry: UnphasedEntry): boolean {
+    const { memory, unfinishedMax } = this.#parts;
+    const waiting = memory.waitingOf(workClassOf(entry));
+    return memory.unfinished.size + waiting < unfinishedMax && memory.unfinishedBytes() < UNFINISHED_BYTES_MAX;
   }
 
   /**

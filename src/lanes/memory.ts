@@ -6,6 +6,7 @@ import type { Entry } from '../ledger/entry.ts';
 import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { decodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 import type { LedgerIndex } from '../store/ledger-index.ts';
+import { workClassOf, type WorkClass } from './work-classes.ts';
 
 interface Recent<Value> {
   readonly value: Value;
@@ -19,6 +20,7 @@ export class Memory {
   readonly #token: string;
   readonly unfinished = new Map<string, Entry>();
   #quotesOpen = 0;
+  readonly #waiting = new Map<WorkClass, number>();
   readonly #done = new Map<string, Recent<Entry>>();
   readonly #transactions = new Map<string, Recent<TransactionState>>();
   #unfinishedBytes = 0;
@@ -30,8 +32,7 @@ export class Memory {
     this.#token = token;
     for (const entry of index.unfinished(lane)) {
       this.unfinished.set(entry.key, entry);
-      this.#unfinishedBytes += bytesOf(entry);
-      this.#quotesOpen += quotesOf(entry);
+      this.#count(entry, 1);
     }
   }
 
@@ -45,22 +46,35 @@ export class Memory {
     return this.#quotesOpen;
   }
 
+  /** Unfinished entries of the class without a call under way: PARKED or DOUBTFUL. */
+  waitingOf(workClass: WorkClass): number {
+    return this.#waiting.get(workClass) ?? 0;
+  }
+
   entry(key: string): Entry | undefined {
     return this.unfinished.get(key) ?? this.#done.get(key)?.value ?? this.#index.entry(this.#lane, key);
   }
 
   putEntry(entry: Entry, commit: number): void {
     const before = this.unfinished.get(entry.key);
-    this.#quotesOpen += quotesOf(entry) - quotesOf(before);
-    this.#unfinishedBytes -= bytesOf(before);
+    if (before !== undefined) this.#count(before, -1);
     if (entry.phase.state === 'DONE') {
       this.unfinished.delete(entry.key);
       this.#done.set(entry.key, { value: entry, commit });
     } else {
       this.#done.delete(entry.key);
       this.unfinished.set(entry.key, entry);
-      this.#unfinishedBytes += bytesOf(entry);
+      this.#count(entry, 1);
     }
+  }
+
+  #count(entry: Entry, change: 1 | -1): void {
+    const { fieldsJson, phase, step } = entry;
+    this.#unfinishedBytes += change * (fieldsJson?.length ?? 0);
+    if (phase.state === 'QUOTED' || (phase.state === 'INTENT' && step === 'CREATE')) this.#quotesOpen += change;
+    if (phase.state !== 'PARKED' && phase.state !== 'DOUBTFUL') return;
+    const workClass = workClassOf(entry);
+    this.#waiting.set(workClass, this.waitingOf(workClass) + change);
   }
 
   transaction(id: string): TransactionState | undefined {
@@ -92,13 +106,4 @@ export class Memory {
       }
     }
   }
-}
-
-function bytesOf(entry: Entry | undefined): number {
-  return entry?.fieldsJson?.length ?? 0;
-}
-
-function quotesOf(entry: Entry | undefined): 0 | 1 {
-  const isOpen = entry?.phase.state === 'QUOTED' || (entry?.phase.state === 'INTENT' && entry.step === 'CREATE');
-  return isOpen ? 1 : 0;
 }

@@ -1,6 +1,7 @@
 /** Invariant I7 in virtual time: calls and unfinished entries have limits, and so have quotes that are made anew. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { createQuoteOf, publishTransfers } from '../support/commands.ts';
+import { createQuoteOf, executionOf, keysOfLane, publishTransfers, transferInOf } from '../support/commands.ts';
 import { LANES } from '../support/stack-options.ts';
 import { unfinishedByLane } from '../support/unfinished.ts';
 import { eventually } from '../support/watch.ts';
@@ -25,6 +26,24 @@ test('a lane with as many unfinished commands as it may have admits no more, unt
   await stack().service.clearFaults();
   const results = await stack().journal.resultsOfAll(keys);
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
+});
+
+test('commands that are told to wait leave room in their lane for other classes', async () => {
+  await stack().service.addFaults({ kind: 'status', operation: 'transfer-in', httpStatus: 429, retryAfter: 60 });
+  const limit = 400;
+  await stack().startProcessor({ MAX_UNFINISHED_PER_LANE: String(limit), API_MAX_CONCURRENCY: '10' });
+  for (const key of keysOfLane('waiting', 0, 2 * limit))
+    await stack().publisher.publish('transfer-in', key, transferInOf(key));
+  await eventually(
+    () => unfinishedByLane(stack()),
+    ([count = 0]) => count >= limit / 2,
+    'the transfers to fill their room',
+  );
+  await sleep(30_000);
+  const [key = ''] = keysOfLane('execution', 0, 1);
+  await stack().publisher.publish('execute-quote', key, await executionOf(stack(), key));
+  expect((await stack().journal.result(key, 10_000)).value.outcome).toBe('ACCEPTED');
+  expect((await unfinishedByLane(stack()))[0]).toBeLessThan(limit);
 });
 
 test('no more calls are under way than API_MAX_CONCURRENCY', async () => {
