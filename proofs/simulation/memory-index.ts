@@ -8,7 +8,7 @@ import type {
   UnknownResults,
 } from '../../src/store/ledger-index.ts';
 import { laterMs } from '../../src/store/lane-store.ts';
-import type { LmdbLedgerIndex, OpenedStore } from '../../src/store/lmdb-ledger-index.ts';
+import type { LmdbLedgerIndex, OpenedStore, StoreIdentity } from '../../src/store/lmdb-ledger-index.ts';
 import { decodeEntry } from '../../src/ledger/entry-record.ts';
 import {
   CLAIM_PREFIX,
@@ -36,6 +36,7 @@ const EMPTY: Checkpoint = { nextOffset: 0n, timestampMs: 0, appliedMs: 0 };
 
 export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex> {
   readonly #lanes: readonly Lane[];
+  #topicId: string | null | undefined;
 
   constructor(laneCount: number) {
     this.#lanes = Array.from({ length: laneCount }, () => ({
@@ -45,8 +46,11 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
     }));
   }
 
-  async open(): Promise<OpenedStore> {
-    return { folder: 'memory', rebuiltBecause: null };
+  async open({ topicId }: Pick<StoreIdentity, 'topicId'>): Promise<OpenedStore> {
+    const isOther = this.#topicId !== undefined && this.#topicId !== topicId;
+    this.#topicId = topicId;
+    if (isOther) for (const lane of this.#lanes.keys()) this.forgetLane(lane);
+    return { folder: 'memory', rebuiltBecause: isOther ? 'it belongs to another ledger' : null };
   }
 
   async close(): Promise<void> {

@@ -57,7 +57,7 @@ export class LedgerCopy {
   /**
    * Opens store and reader together: after a wait the store must be compared with the topic again. May be called again after it
    * rejects: neither is open then.
-   * @throws StateDirectoryError, or the client's error if no broker answers
+   * @throws StateDirectoryError, LedgerShortenedError, or the client's error if no broker answers
    */
   async open(): Promise<void> {
     const { clock, config, log, reader, topics } = this.#options;

@@ -1,10 +1,10 @@
 /**
  * Decides where the ledger's reader begins: opens the local store and compares each lane's checkpoint with the topic. A lane
- * that does not fit (its topic was recreated, restored from a backup, truncated) is read from the beginning.
+ * that does not fit (its topic was recreated) is read from the beginning. If the topic ends before a checkpoint, it has lost records
+ * (truncated, restored from a backup), and only the store still knows calls that were made: the start waits.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
-import { sleep } from '../consumers/signal.ts';
 import { askTopic, type TopicQuestions } from '../consumers/topic-questions.ts';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
@@ -36,22 +36,28 @@ const HOUR_MS = 3_600_000;
 /** A shorter pause is normal on a busy machine, however the topic is configured. */
 const AWAY_MS_MIN = 5_000;
 
-/** For seconds after a broker is killed, its partitions seem to end too early. */
-const END_PATIENCE_MS = 15_000;
-const ASK_AGAIN_MS = 500;
 /** Clocks of two owners may differ by this much. A record newer than our checkpoint by more belongs to a recreated topic. */
 const CLOCK_DIFFERENCE_MS_MAX = 600_000;
 
 interface Misfit {
   readonly lane: number;
   readonly reason: string;
-  /** True if it may pass: a broker that has just started reports wrong ends. */
-  readonly mayPass: boolean;
+}
+
+/** The ledger seems to have lost records. Asking again helps if not: for seconds after a broker was killed, its partitions end too early. */
+export class LedgerShortenedError extends Error {
+  override readonly name = 'LedgerShortenedError';
+
+  constructor(topic: string, lane: number, nextOffset: bigint, end: bigint) {
+    super(
+      `the store has read ${topic}, partition ${lane}, up to offset ${nextOffset}, but it ends at offset ${end}. If this lasts, the ledger has lost records, and to go on could pay twice: see the runbook lost-internal-topic`,
+    );
+  }
 }
 
 /**
  * Opens the store; afterwards `checkpoint(lane)` says where to read each lane from. If it rejects, the store may be open.
- * @throws StateDirectoryError, or the client's error when no broker answers
+ * @throws StateDirectoryError, LedgerShortenedError, or the client's error when no broker answers
  */
 export async function openLedgerStore(options: LedgerStartOptions): Promise<OpenedLedger> {
   const { clientId, index, laneCount, log, settings, topic } = options;
@@ -65,12 +71,7 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<Open
   const awayMsMax = Math.max(AWAY_MS_MIN, keptMs * TOMBSTONES_SEEN_SHARE);
   const { folder, rebuiltBecause } = await index.open({ topic, laneCount, clusterId, topicId });
   if (rebuiltBecause !== null) log.warn({ event: 'ledger-store-rebuilt', folder, reason: rebuiltBecause });
-  const untilMs = performance.now() + END_PATIENCE_MS;
-  let { ends, misfits } = await ask((questions) => compareWithTopic(questions, options, awayMsMax));
-  while (misfits.some(({ mayPass }) => mayPass) && performance.now() < untilMs) {
-    await sleep(ASK_AGAIN_MS);
-    ({ ends, misfits } = await ask((questions) => compareWithTopic(questions, options, awayMsMax)));
-  }
+  const { ends, misfits } = await ask((questions) => compareWithTopic(questions, options, awayMsMax));
   // Not earlier: if the brokers do not answer, the store is closed again.
   if (rebuiltBecause === null) log.info({ event: 'ledger-store-open', folder, keys: index.size() });
   for (const { lane, reason } of misfits) {
@@ -82,7 +83,7 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<Open
 
 async function compareWithTopic(
   questions: TopicQuestions,
-  { clock, index, laneCount }: LedgerStartOptions,
+  { clock, index, laneCount, topic }: LedgerStartOptions,
   awayMsMax: number,
 ): Promise<{ ends: Map<number, bigint>; misfits: Misfit[] }> {
   const checkpoints = Array.from({ length: laneCount }, (_, lane) => index.checkpoint(lane));
@@ -98,12 +99,11 @@ async function compareWithTopic(
     const { low, high } = bounds.get(lane) ?? { low: 0n, high: 0n };
     // The store has our own commits at once. Kafka may mark them much later, and readers do not get them until then.
     const end = written.get(lane) ?? high;
-    const misfit = (reason: string, mayPass = false): void => void misfits.push({ lane, mayPass, reason });
+    const misfit = (reason: string): void => void misfits.push({ lane, reason });
     if (nextOffset === 0n) continue;
+    if (nextOffset > end) throw new LedgerShortenedError(topic, lane, nextOffset, end);
     if (nextOffset < low)
       misfit(`the store has read up to offset ${nextOffset}, but the partition begins at offset ${low}`);
-    else if (nextOffset > end)
-      misfit(`the store has read up to offset ${nextOffset}, but the partition ends at offset ${end}`, true);
     else {
       const later = younger.get(lane) ?? high;
       if (later < nextOffset && later < high)
