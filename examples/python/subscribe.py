@@ -43,7 +43,7 @@ def handle(event_id, result):
         if database.execute('INSERT OR IGNORE INTO handled VALUES (?)', (event_id,)).rowcount == 0:
             return None
         if outcome == 'CONFLICT':  # about one message; what is known of the key stands
-            return f'{key} revision {revision}: CONFLICT, a message was ignored, its key belongs to another command'
+            return f'{key} revision {revision}: CONFLICT, a message was ignored, the result of its key stands'
         transaction, quote, source = result['transaction'], result['quote'], result['source']
         transaction_id = transaction['id'] if transaction else quote and quote['transactionId']
         changed = database.execute(

@@ -22,7 +22,7 @@ function meaningOf(outcome: Outcome): string {
     case 'FAILED':
       return 'not paid by this command; a further try needs a new key';
     case 'CONFLICT':
-      return 'a message was ignored, its key belongs to another command';
+      return 'a message was ignored, the result of its key stands';
     case 'UNKNOWN':
       return 'may have been paid: do not pay under another key; an operator decides, and a later revision tells';
   }

@@ -47,11 +47,10 @@ export function admit(arrival: Arrival, existing: Entry | undefined, nowMs: numb
   if (existing !== undefined) {
     // An unreadable message cannot prove that it is the same command.
     if (content.kind !== 'unreadable' && existing.fingerprint === arrival.fingerprint) return { kind: 'copy' };
-    const what =
+    const message =
       content.kind === 'unreadable'
-        ? `an unreadable message (${content.problem})`
-        : `this ${arrival.commandType} command`;
-    const message = `${what} was ignored: its key belongs to another ${existing.commandType} command, whose own result stands`;
+        ? `an unreadable message (${content.problem}) was ignored. It may have been a copy: its key belongs to a ${existing.commandType} command, whose own result stands`
+        : `this ${arrival.commandType} command was ignored: its key belongs to another ${existing.commandType} command, whose own result stands`;
     return { kind: 'conflict', result: conflictResult({ ...entry, revision: 0 }, message, nowMs) };
   }
   switch (content.kind) {

@@ -91,7 +91,7 @@ func (j *journal) handle(id string, result commandResult) error {
 
 func meaningOf(outcome string) string {
 	if outcome == "CONFLICT" {
-		return "a message was ignored, its key belongs to another command"
+		return "a message was ignored, the result of its key stands"
 	}
 	if meaning, known := meanings[outcome]; known {
 		return meaning

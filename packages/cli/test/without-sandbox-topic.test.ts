@@ -23,6 +23,8 @@ test('a paid key is found without that topic, and where it has one partition; cr
   await expectFound('show', key);
   await expectFound('show', '--transaction', id);
 
+  expect(await runCli(environment, 'lag')).toMatchObject({ code: 0 });
+
   const other = await runCli({ ...environment, LANES: '2' }, 'topics', 'create');
   expect(other.code).toBe(78);
   expect(other.stderr).toMatch(/nothing was created: LANES is 2, but all \d+ topics of \S+ have 3 partitions/);
@@ -34,4 +36,10 @@ test('a paid key is found without that topic, and where it has one partition; cr
   await expectFound('results', '--key', key);
   await expectFound('ledger', 'show', key);
   expect(await runCli(environment, 'topics', 'check')).toMatchObject({ code: 0 });
+
+  // Kafka also hides topics from a user without rights: their commands are no lag of 0.
+  await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topics.commands['transfer-in']] }));
+  const uncounted = await runCli(environment, 'lag');
+  expect(uncounted.code).toBe(1);
+  expect(uncounted.stderr).toMatch(/not counted: topic \S+transfer-in\.v1 missing/);
 });

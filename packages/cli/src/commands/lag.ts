@@ -1,5 +1,6 @@
 /** `lag`: commands that the processor has not admitted yet, by topic and lane. */
 import type { CliCommand } from '../cli-command.ts';
+import { TopicsMissingError } from 'payment-processor-client/internal/kafka/topic-bounds';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_SETTING_NAMES, cliKafka, requireSettings } from '../context.ts';
 import { ageSeconds } from '../age-text.ts';
@@ -24,7 +25,8 @@ Examples:
     )
     .runs(async (output) => {
       const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
-      const topics = Object.values(topicNames(settings.TOPIC_PREFIX).commands);
+      const { commands } = topicNames(settings.TOPIC_PREFIX);
+      const topics = Object.values(commands);
       const kafka = cliKafka(settings);
       const [{ lanes, missing }, held] = await Promise.all([
         readLag(kafka, settings, topics),
@@ -36,10 +38,11 @@ Examples:
           `no command topic of TOPIC_PREFIX=${settings.TOPIC_PREFIX} exists: run \`npm run cli -- topics create\``,
         );
       }
-      for (const topic of missing) output.note(`topic ${topic} does not exist`);
       for (const partition of held) output.note(heldText(partition));
       if (output.format === 'json') lanes.forEach((lane) => output.document(documentOf(lane, Date.now()), ''));
       else output.document({}, lagTable(lanes, Date.now()));
+      const unseen = missing.filter((topic) => topic !== commands['simulate-uma-receive']);
+      if (unseen.length > 0) throw new CliFailure('failed', `not counted: ${new TopicsMissingError(unseen).message}`);
     });
 }
 

@@ -64,7 +64,7 @@ final class Journal implements AutoCloseable {
     return switch (outcome) {
       case "ACCEPTED" -> "accepted, not settled yet";
       case "REFUSED", "INVALID", "EXPIRED", "FAILED" -> "not paid by this command; a further try needs a new key";
-      case "CONFLICT" -> "a message was ignored, its key belongs to another command";
+      case "CONFLICT" -> "a message was ignored, the result of its key stands";
       case "UNKNOWN" ->
           "may have been paid: do not pay under another key; an operator decides, and a later revision tells";
       default -> "an outcome of a later release: nothing can be concluded, update this program";
