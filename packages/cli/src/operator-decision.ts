@@ -13,8 +13,7 @@ import type { PaymentEvent } from 'payment-processor-client/internal/events';
 import { subscribe } from 'payment-processor-client/internal/subscription';
 import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { RecordPublisher, type PublishedAt } from 'payment-processor-client/internal/kafka/record-publisher';
-import { AVRO_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
-import { RECORD_NAMESPACE } from 'payment-processor-contract/schemas';
+import { eventHeaders } from 'payment-processor-contract/cloud-events';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { OperatorDecision } from 'payment-processor-contract/types';
 import { auditOf, type OperatorOrder } from '../../../src/ledger/operator.ts';
@@ -96,20 +95,8 @@ export async function submitDecision(
     if (letters.status === 'rejected') throw letters.reason;
     results.value.ended.catch(reply.reject);
     letters.value.ended.catch(reply.reject);
-    const at = await publisher.value.publish({
-      topic,
-      key: Buffer.from(key),
-      value,
-      headers: {
-        ce_specversion: '1.0',
-        ce_id: id,
-        ce_type: `${RECORD_NAMESPACE}.OperatorDecision`,
-        ce_source: 'payment-cli',
-        ce_time: new Date().toISOString(),
-        ce_subject: key,
-        'content-type': AVRO_CONTENT_TYPE,
-      },
-    });
+    const named = { id, recordName: 'OperatorDecision', subject: key, timeMs: Date.now(), source: 'payment-cli' };
+    const at = await publisher.value.publish({ topic, key: Buffer.from(key), value, headers: eventHeaders(named) });
     onPublished({ topic, ...at });
     place.resolve(at);
     timer = setTimeout(() => reply.resolve({ kind: 'no-reply', result: next }), timeoutMs);

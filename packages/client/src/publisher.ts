@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { RecordPublisher } from './kafka/record-publisher.ts';
-import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
+import { AVRO_CONTENT_TYPE, eventHeaders, JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
 import {
   canonicalJson,
   commandFingerprint,
@@ -26,7 +26,6 @@ import { keyProblem } from 'payment-processor-contract/keys';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
-import { RECORD_NAMESPACE } from 'payment-processor-contract/schemas';
 import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
 import { withBigints } from './amounts.ts';
 import {
@@ -134,22 +133,15 @@ export class PaymentCommandPublisher {
     options: PublishOptions = {},
   ): Promise<PublishedCommand> {
     const startMs = performance.now();
-    const about = { type, key };
     try {
       const published = await this.#publish(type, key, fields, options);
       const { offset, partition, topic } = published;
-      notice(this.#noticing, {
-        kind: 'published',
-        ...about,
-        topic,
-        partition,
-        offset,
-        ms: performance.now() - startMs,
-      });
+      const ms = performance.now() - startMs;
+      notice(this.#noticing, { kind: 'published', type, key, topic, partition, offset, ms });
       return published;
     } catch (error) {
       const failed = clientError(error);
-      notice(this.#noticing, { kind: 'publish-failed', ...about, error: failed, ms: performance.now() - startMs });
+      notice(this.#noticing, { kind: 'publish-failed', type, key, error: failed, ms: performance.now() - startMs });
       throw failed;
     }
   }
@@ -160,7 +152,7 @@ export class PaymentCommandPublisher {
     const topic = this.#topics.commands[type];
     const contentType = options.contentType ?? (this.#registry === null ? 'json' : 'avro');
     const commandId = options.commandId ?? randomUUID();
-    const headers = headersOf(type, key, commandId, { ...options, contentType }, new Date());
+    const headers = headersOf(type, key, commandId, { ...options, contentType });
     const value = contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#encode(topic, checked);
     if (value.length > COMMAND_VALUE_BYTES_MAX) {
       const message = `takes ${value.length} bytes; a command may take at most ${COMMAND_VALUE_BYTES_MAX}`;
@@ -210,7 +202,7 @@ export function checkPublishOptions(type: CommandType, key: string, options: Pub
   if (options.contentType !== undefined) requireOneOf('contentType', options.contentType, Object.keys(CONTENT_TYPES));
   for (const name of TEXT_OPTIONS) requireText(name, options[name]);
   const contentType = options.contentType ?? 'avro';
-  const headers = headersOf(type, key, options.commandId ?? randomUUID(), { ...options, contentType }, new Date());
+  const headers = headersOf(type, key, options.commandId ?? randomUUID(), { ...options, contentType });
   const bytes = Object.entries(headers)
     .flat()
     .reduce((sum, text) => sum + Buffer.byteLength(text), 0);
@@ -232,18 +224,13 @@ export function fingerprintOf(type: CommandType, key: string, fields: unknown): 
 function headersOf(
   type: CommandType,
   key: string,
-  commandId: string,
+  id: string,
   options: PublishOptions & { contentType: 'avro' | 'json' },
-  now: Date,
 ): Record<string, string> {
+  const contentType = CONTENT_TYPES[options.contentType];
+  const common = { id, recordName: COMMAND_RECORDS[type], subject: key, timeMs: Date.now(), contentType };
   return {
-    ce_specversion: '1.0',
-    ce_id: commandId,
-    ce_type: `${RECORD_NAMESPACE}.${COMMAND_RECORDS[type]}`,
-    ce_source: options.source ?? DEFAULT_SOURCE,
-    ce_time: now.toISOString(),
-    ce_subject: key,
-    'content-type': CONTENT_TYPES[options.contentType],
+    ...eventHeaders({ ...common, source: options.source ?? DEFAULT_SOURCE }),
     ...(options.expiresAt === undefined ? {} : { 'expires-at': options.expiresAt.toISOString() }),
     ...(options.correlationId === undefined ? {} : { 'correlation-id': options.correlationId }),
     ...(options.traceparent === undefined ? {} : { traceparent: options.traceparent }),

@@ -35,20 +35,22 @@ export function eventId(name: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** Headers of one of our Avro events. */
+/** Headers of a message; unless it says otherwise, of an event of the processor in Avro. */
 export function eventHeaders(event: {
   id: string;
   recordName: string;
   subject: string;
   timeMs: number;
+  source?: string;
+  contentType?: string;
 }): Record<string, string> {
   return {
     ce_specversion: '1.0',
     ce_id: event.id,
     ce_type: `${RECORD_NAMESPACE}.${event.recordName}`,
-    ce_source: EVENT_SOURCE,
+    ce_source: event.source ?? EVENT_SOURCE,
     ce_time: new Date(event.timeMs).toISOString(),
     ce_subject: event.subject,
-    'content-type': AVRO_CONTENT_TYPE,
+    'content-type': event.contentType ?? AVRO_CONTENT_TYPE,
   };
 }

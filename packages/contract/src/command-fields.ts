@@ -5,10 +5,7 @@
 import * as crypto from 'node:crypto';
 import { z } from 'zod';
 import { createQuote, illFormedOthers, isSenderInfoMisplaced } from './command-fields/create-quote.ts';
-import { executeQuote } from './command-fields/execute-quote.ts';
-import { rejectTransaction } from './command-fields/reject-transaction.ts';
-import { simulateUmaReceive } from './command-fields/simulate-uma-receive.ts';
-import { transferIn } from './command-fields/transfer-in.ts';
+import { int64, optionalInt64, optionalText, requiredId, requiredText } from './command-fields/field-shapes.ts';
 import type { CommandType } from './commands.ts';
 import { shownPath } from './json-ambiguity.ts';
 import {
@@ -46,12 +43,26 @@ const PROBLEMS_MAX = 50;
 /** Characters of one problem. Our longest text takes half of them; an expected value may be long. */
 const PROBLEM_LENGTH_MAX = 400;
 
+const transferInAccount = z.strictObject({ accountId: requiredText });
+
 const FIELD_SCHEMAS: { [Type in CommandType]: z.ZodType<CommandFields[Type]> } = {
   'create-quote': createQuote,
-  'execute-quote': executeQuote,
-  'transfer-in': transferIn,
-  'reject-transaction': rejectTransaction,
-  'simulate-uma-receive': simulateUmaReceive,
+  'execute-quote': z.strictObject({ quoteId: requiredId, transactionId: optionalText }),
+  // The service decides whether an amount is acceptable.
+  'transfer-in': z.strictObject({ source: transferInAccount, destination: transferInAccount, amount: optionalInt64 }),
+  'reject-transaction': z.strictObject({ transactionId: requiredId, reason: optionalText }),
+  'simulate-uma-receive': z
+    .strictObject({
+      senderUmaAddress: requiredText,
+      receivingCurrencyCode: requiredText,
+      receivingCurrencyAmount: int64,
+      receiverUmaAddress: optionalText,
+      customerId: optionalText,
+    })
+    .refine((command) => Boolean(command.receiverUmaAddress) || Boolean(command.customerId), {
+      message: 'is required unless customerId is given',
+      path: ['receiverUmaAddress'],
+    }),
 };
 
 /**

@@ -21,6 +21,7 @@ import {
 } from './registry-failure.ts';
 import { askRegistry, messageOf, numberIn, type RegistryAccess } from './registry-http.ts';
 import { AVRO_OPTIONS, loadSchema } from './schemas.ts';
+import { settledWithin } from './settled-within.ts';
 import { subjectOf } from './topics.ts';
 import { LOOK_UP_DEADLINE_MS, WriterLookUp, type LookUpTime, type NoWriter, type Writer } from './writer-look-up.ts';
 import { readerRecord, type ReaderRecord } from './writer-schema.ts';
@@ -229,7 +230,10 @@ export class RecordRegistry {
   /** @throws RegistryError */
   async #fetchType(id: number): Promise<avsc.Type> {
     try {
-      return (await withDeadline(this.#client.getSchema(id))) as avsc.Type;
+      const fetched = this.#client.getSchema(id);
+      if (!(await settledWithin(fetched, LOOK_UP_DEADLINE_MS)))
+        throw new Error(`no answer within ${LOOK_UP_DEADLINE_MS} ms`);
+      return (await fetched) as avsc.Type;
     } catch (error) {
       const status = statusOf(error);
       const failure =
@@ -258,16 +262,4 @@ function statusOf(error: unknown): number | undefined {
   return typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number'
     ? error.status
     : undefined;
-}
-
-async function withDeadline<Value>(promise: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${LOOK_UP_DEADLINE_MS} ms`)), LOOK_UP_DEADLINE_MS);
-  });
-  try {
-    return await Promise.race([promise, deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -14,14 +14,6 @@ export function illFormedPaths(value: unknown, path: readonly string[] = []): st
   });
 }
 
-export function isWellFormed(value: unknown): boolean {
-  if (typeof value === 'string') return value.isWellFormed();
-  if (Array.isArray(value)) return value.every(isWellFormed);
-  if (!isRecord(value)) return true;
-  for (const name in value) if (!name.isWellFormed() || !isWellFormed(value[name])) return false;
-  return true;
-}
-
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Buffer.isBuffer(value);
 }

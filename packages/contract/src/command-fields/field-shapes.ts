@@ -8,7 +8,7 @@ import {
   parseUnambiguous,
   type JsonObject,
 } from '../lossless-json.ts';
-import { isWellFormed } from '../well-formed.ts';
+import { illFormedPaths } from '../well-formed.ts';
 
 const INT64 = 'an integer within int64, written only in digits (no fraction, exponent or quotes)';
 
@@ -75,7 +75,7 @@ export const otherFieldsJson = optionalText.superRefine((text, context) => {
 /** @param text of one JSON object */
 export function isIllFormedJson(text: string): boolean {
   const others = objectOf(text);
-  return others.ok && !isWellFormed(others.object);
+  return others.ok && illFormedPaths(others.object).length > 0;
 }
 
 export function otherField(text: string | null, name: string): unknown {
