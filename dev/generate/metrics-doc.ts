@@ -1,8 +1,7 @@
 /**
  * Writes docs/metrics.md from the table of metrics; with `--check` only compares, and exits 1 when the file is stale.
  */
-import { METRICS } from '../../src/ops/metrics-table.ts';
-import type { LabelValues, MetricDefinition } from '../../src/ops/metric-definition.ts';
+import { METRICS, type LabelValues, type MetricDefinition } from '../../src/ops/metrics-table.ts';
 import { writeOrCheck } from './generated-file.ts';
 
 function labelText(name: string, values: LabelValues): string {

@@ -5,8 +5,7 @@
  * steps, offsets, and the numbers that an age is compared with. Rates, shares, counts and bounds of buckets stay: they
  * mean the same in a shorter time.
  */
-import { METRICS } from '../../src/ops/metrics-table.ts';
-import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
+import { METRICS, type MetricDefinition } from '../../src/ops/metrics-table.ts';
 
 export interface AlertRule {
   readonly alert: string;

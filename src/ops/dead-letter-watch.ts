@@ -43,9 +43,8 @@ const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 export class DeadLetterWatch {
   readonly #options: DeadLetterWatchOptions;
   readonly #open = new Map<string, Letter>();
+  /** The next offset by partition, past those that readers never get. */
   readonly #next = new Map<number, bigint>();
-  /** Like `#next`, but also past offsets that readers never get. */
-  readonly #passed = new Map<number, bigint>();
   /** Partition ends when reading began; null while not reading. */
   #ends: ReadonlyMap<number, PartitionOffsets> | null = null;
   #tail: TopicTail | null = null;
@@ -72,7 +71,7 @@ export class DeadLetterWatch {
       takesKeyless: true,
       nextOffset: (partition) => this.#next.get(partition) ?? 0n,
       onRecords: (partition, records, nextOffset) => this.apply(partition, records, nextOffset),
-      onFiltered: (partition, _first, last) => void this.#passed.set(partition, last + 1n),
+      onFiltered: (partition, _first, last) => void this.#next.set(partition, last + 1n),
       onFetched: () => undefined,
       onFatal: (error) => void this.#failed(error),
     });
@@ -89,7 +88,6 @@ export class DeadLetterWatch {
 
   apply(partition: number, records: readonly TailedRecord[], nextOffset: bigint): void {
     this.#next.set(partition, nextOffset);
-    this.#passed.set(partition, nextOffset);
     for (const { headers, offset, timestampMs } of records) {
       const header = (name: string): string | undefined => (name in headers ? String(headers[name]) : undefined);
       const noted = notedOffset(header);
@@ -105,7 +103,7 @@ export class DeadLetterWatch {
   /** False until the newest letters (READ_MAX in each partition) are read, and while reading fails: more may be open. */
   isRead(): boolean {
     const ends = this.#ends === null ? null : [...this.#ends];
-    return ends?.every(([partition, { high, low }]) => (this.#passed.get(partition) ?? low) >= high) === true;
+    return ends?.every(([partition, { high, low }]) => (this.#next.get(partition) ?? low) >= high) === true;
   }
 
   /** @param lowOf first offset of the partition; a letter that retention removed is no longer open */

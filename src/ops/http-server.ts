@@ -10,6 +10,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 
 // An import reads every export of the module. That loads the HTTP client that Node bundles, and takes 40 ms at each start.
 const { createServer } = process.getBuiltinModule('node:http');
@@ -135,21 +136,13 @@ async function answerInTime(
   headers: RequestHeaders,
   onError: HttpServerOptions['onError'],
 ): Promise<Reply> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Reply>((resolve) => {
-    timer = setTimeout(() => resolve(jsonReply(503, { error: 'no answer in time' })), ANSWER_TIMEOUT_MS);
-  });
   const answer = Promise.resolve()
     .then(() => route.answer(headers))
     .catch((error: unknown) => {
       onError(route.path, error);
       return jsonReply(500, { error: 'internal error; see the log' });
     });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return (await settledWithin(answer, ANSWER_TIMEOUT_MS)) ? answer : jsonReply(503, { error: 'no answer in time' });
 }
 
 function send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {

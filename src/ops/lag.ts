@@ -18,46 +18,37 @@ export interface KnownOffsets {
   readonly groupOffset: bigint | null;
 }
 
-/** When we first saw lag at a position. */
-export interface Waiting {
-  readonly position: bigint;
-  readonly sinceMs: number;
-}
-
 export interface InputLag {
   /** Null while the position or the end of the partition is unknown. */
   readonly messages: number | null;
   /** Null without lag. */
-  readonly oldestMs: number | null;
+  readonly oldestSeconds: number | null;
   /** Null without lag. */
   readonly cause: NotAdmittedCause | null;
   readonly position: bigint | null;
-  /** Pass it to the next computation; null without lag. */
-  readonly waiting: Waiting | null;
+  /** When we first saw lag at this position; null without lag. */
+  readonly sinceMs: number | null;
 }
 
-/**
- * @param lastPosition `position` of the previous result for this input; `waiting` likewise
- */
+export const NO_LAG: InputLag = { messages: null, oldestSeconds: null, cause: null, position: null, sinceMs: null };
+
+/** @param earlier the previous result for this input */
 export function inputLag(
   stage: LaneStage,
   input: InputStatus,
   offsets: KnownOffsets,
-  lastPosition: bigint | null,
-  waiting: Waiting | null,
+  earlier: InputLag,
   nowMs: number,
 ): InputLag {
-  const position = input.position ?? later(offsets.groupOffset, lastPosition);
+  const position = input.position ?? later(offsets.groupOffset, earlier.position);
   const endOffset = offsets.endOffset ?? (input.highWatermark > 0n ? input.highWatermark : null);
-  if (position === null || endOffset === null) {
-    return { messages: null, oldestMs: null, cause: null, position, waiting: null };
-  }
+  if (position === null || endOffset === null) return { ...NO_LAG, position };
   // The known end may be older than the position. Then only messages that are fetched but not admitted count.
   const messages = endOffset > position ? Number(endOffset - position) : input.buffered;
-  if (messages === 0) return { messages, oldestMs: null, cause: null, position, waiting: null };
-  const stillWaiting = waiting?.position === position ? waiting : { position, sinceMs: nowMs };
-  const oldestMs = Math.max(0, nowMs - (input.oldestTimestampMs ?? stillWaiting.sinceMs));
-  return { messages, oldestMs, cause: causeOf(stage, input), position, waiting: stillWaiting };
+  if (messages === 0) return { ...NO_LAG, messages, position };
+  const sinceMs = (earlier.position === position ? earlier.sinceMs : null) ?? nowMs;
+  const oldestSeconds = ageSeconds(input.oldestTimestampMs ?? sinceMs, nowMs);
+  return { messages, oldestSeconds, cause: causeOf(stage, input), position, sinceMs };
 }
 
 function causeOf(stage: LaneStage, input: InputStatus): NotAdmittedCause {
@@ -67,4 +58,9 @@ function causeOf(stage: LaneStage, input: InputStatus): NotAdmittedCause {
 function later(left: bigint | null, right: bigint | null): bigint | null {
   if (left === null || right === null) return left ?? right;
   return left > right ? left : right;
+}
+
+/** Other clocks set the instants: if one is ahead of ours, the age is 0, not negative. */
+export function ageSeconds(sinceMs: number, nowMs: number): number {
+  return Math.max(0, nowMs - sinceMs) / 1000;
 }

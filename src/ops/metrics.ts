@@ -11,9 +11,8 @@ import type { CallReport } from '../api/payment-api.ts';
 import type { LaneReports } from '../lanes/reports.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { PollerReports } from '../status/poller/poller.ts';
-import type { MetricDefinition } from './metric-definition.ts';
 import { PUBLISHED, revisionLabel } from './metric-labels.ts';
-import { METRICS, OTHER, type LabelsOf, type MetricName } from './metrics-table.ts';
+import { METRICS, OTHER, type LabelsOf, type MetricDefinition, type MetricName } from './metrics-table.ts';
 import { RELEASE } from './release.ts';
 import type { ProcessorState } from './processor-state.ts';
 

@@ -1,9 +1,8 @@
 /** How long the oldest command without a result has waited, by type, in Kafka or in the ledger. Pure. */
 import type { LaneStatus } from '../lanes/lane-status.ts';
-import type { Entry } from '../ledger/entry.ts';
 import { heldBy } from '../ledger/holds.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
-import type { NotAdmittedCause } from './lag.ts';
+import { ageSeconds, type NotAdmittedCause } from './lag.ts';
 import type { HoldState } from './operator-holds.ts';
 
 type ByCommand = Readonly<Record<CommandType, number | null>>;
@@ -42,7 +41,11 @@ export function oldestUnanswered(
       const { state } = entry.phase;
       if (state === 'DONE') continue;
       // Look-ups continue during a hold.
-      note(entry.commandType, ageSeconds(entry, nowMs), state !== 'DOUBTFUL' && isHeld(lane, heldBy(entry)));
+      note(
+        entry.commandType,
+        ageSeconds(entry.origin.timestampMs, nowMs),
+        state !== 'DOUBTFUL' && isHeld(lane, heldBy(entry)),
+      );
     }
   }
   for (const { inputs, lane } of states) {
@@ -53,11 +56,6 @@ export function oldestUnanswered(
     }
   }
   return { oldestUnansweredSeconds: byCommand(all), oldestNotHeldSeconds: byCommand(notHeld) };
-}
-
-/** Publishers set the timestamps. If one is ahead of our clock, the age is 0, not negative. */
-export function ageSeconds(entry: Entry, nowMs: number): number {
-  return Math.max(0, nowMs - entry.origin.timestampMs) / 1000;
 }
 
 function byCommand(oldest: ReadonlyMap<CommandType, number>): ByCommand {

@@ -5,6 +5,7 @@
 import { isInForce } from '../ledger/holds.ts';
 import { instantMs } from 'payment-processor-contract/instants';
 import type { LedgerStatus } from '../store/ledger-view.ts';
+import { ageSeconds } from './lag.ts';
 
 export interface HoldState {
   readonly command: string;
@@ -22,7 +23,7 @@ export function operatorHolds(ledger: LedgerStatus, nowMs: number): HoldState[] 
   const found = ledger.lanes.flatMap(({ holds, lane }) =>
     Object.entries(holds).map(([command, { at, operator, until }]) => ({
       ...{ command, lanes: [lane], operator, at, until },
-      seconds: Math.max(0, nowMs - (instantMs(at) ?? nowMs)) / 1000,
+      seconds: ageSeconds(instantMs(at) ?? nowMs, nowMs),
     })),
   );
   const inForce = Map.groupBy(

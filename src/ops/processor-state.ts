@@ -14,10 +14,10 @@ import { operationOf } from '../ledger/settlement.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { RegistryFailure } from 'payment-processor-contract/registry-failure';
 import type { OpenLetters } from './dead-letter-watch.ts';
-import type { NotAdmittedCause } from './lag.ts';
+import { ageSeconds, type NotAdmittedCause } from './lag.ts';
 import type { LedgerState } from './ledger-state.ts';
 import type { MemberState } from './members.ts';
-import { ageSeconds, type OldestUnanswered } from './oldest-unanswered.ts';
+import type { OldestUnanswered } from './oldest-unanswered.ts';
 import type { HoldState } from './operator-holds.ts';
 import type { UnknownResultsState } from './unknown-results.ts';
 
@@ -161,7 +161,7 @@ export function unfinishedStates(entries: readonly Entry[], nowMs: number): Unfi
     const operation = operationOf(entry);
     const name = `${state} ${operation}`;
     const known = groups.get(name) ?? { state, operation, count: 0, oldestSeconds: 0 };
-    const oldestSeconds = Math.max(known.oldestSeconds, ageSeconds(entry, nowMs));
+    const oldestSeconds = Math.max(known.oldestSeconds, ageSeconds(entry.origin.timestampMs, nowMs));
     groups.set(name, { ...known, count: known.count + 1, oldestSeconds });
   }
   return [...groups.values()];

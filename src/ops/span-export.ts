@@ -53,13 +53,12 @@ import {
   type SpanPlan,
   type SpanRole,
 } from './command-spans.ts';
+import { Repeats } from 'payment-processor-contract/repeats';
 import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { SamplerChoice, Tracing, TracingOptions, TracingSettings } from './tracing-settings.ts';
 
 /** How long a stopping process waits to export its last spans. */
 const STOP_MS_MAX = 2_000;
-/** Interval between log lines about failed exports. */
-const FAILURE_LOG_MS = 60_000;
 
 const KINDS: Record<SpanRole, SpanKind> = {
   consumer: SpanKind.CONSUMER,
@@ -77,7 +76,11 @@ interface TracePlace {
 }
 
 export function startSpanExport(settings: TracingSettings, { clock, config, log, topics }: TracingOptions): Tracing {
-  const failed = failureLog(log, () => clock.monotonicMs());
+  const failures = new Repeats(() => clock.monotonicMs());
+  const failed = (error: unknown): void => {
+    const failuresBefore = failures.unlogged('export');
+    if (failuresBefore !== null) log.warn({ event: 'tracing-export-failed', err: error, failuresBefore });
+  };
   setGlobalErrorHandler(failed);
   diag.setLogger(diagnosticsTo(failed), DiagLogLevel.WARN);
   const exporter = settings.protocol === 'http/json' ? new JsonExporter() : new ProtobufExporter();
@@ -184,21 +187,6 @@ function samplerOf({ isParentBased, ratio }: SamplerChoice): Sampler {
   const own =
     ratio === 1 ? new AlwaysOnSampler() : ratio === 0 ? new AlwaysOffSampler() : new TraceIdRatioBasedSampler(ratio);
   return isParentBased ? new ParentBasedSampler({ root: own }) : own;
-}
-
-/** Logs the first failure at once, then at most one line per minute with the number of failures in between. */
-function failureLog(log: TracingOptions['log'], monotonicMs: () => number): (error: unknown) => void {
-  let loggedMs = -Infinity;
-  let suppressed = 0;
-  return (error) => {
-    if (monotonicMs() - loggedMs < FAILURE_LOG_MS) {
-      suppressed += 1;
-      return;
-    }
-    log.warn({ event: 'tracing-export-failed', err: error, failuresBefore: suppressed });
-    loggedMs = monotonicMs();
-    suppressed = 0;
-  };
 }
 
 /** The SDK's own diagnostics: dropped spans, ignored settings. */

@@ -16,7 +16,7 @@ import type { Activity } from './activity.ts';
 import type { DeadLetterWatch } from './dead-letter-watch.ts';
 import { readiness, type Readiness } from './health.ts';
 import { heldBack, isHanging, type HeldBack } from './held-back.ts';
-import { inputLag, type InputLag, type KnownOffsets } from './lag.ts';
+import { ageSeconds, inputLag, NO_LAG, type InputLag, type KnownOffsets } from './lag.ts';
 import { ledgerState } from './ledger-state.ts';
 import { memberStates } from './members.ts';
 import { oldestUnanswered } from './oldest-unanswered.ts';
@@ -62,8 +62,6 @@ interface InputMemory {
   readonly lag: InputLag;
   readonly heldBack: HeldBack | null;
 }
-
-const NO_LAG: InputLag = { messages: null, oldestMs: null, cause: null, position: null, waiting: null };
 
 export class StateReader {
   readonly #options: StateReaderOptions;
@@ -172,7 +170,7 @@ export class StateReader {
           name,
           command: isCommandType(name) ? name : null,
           lagMessages: lag.messages,
-          oldestSeconds: lag.oldestMs === null ? null : lag.oldestMs / 1000,
+          oldestSeconds: lag.oldestSeconds,
           cause: lag.cause,
           problem,
           position: lag.position?.toString() ?? null,
@@ -188,12 +186,11 @@ export class StateReader {
     for (const [lane, { stage, inputs }] of status.lanes) {
       for (const input of inputs) {
         const name = inputName(lane, input.topic);
-        const memory = this.#memory.get(name);
+        const { heldBack: held = null, lag = NO_LAG } = this.#memory.get(name) ?? {};
         const answer = known.topics.get(input.topic);
-        const { position = null, waiting = null } = memory?.lag ?? {};
         this.#memory.set(name, {
-          lag: inputLag(stage, input, offsetsOf(answer, lane), position, waiting, nowMs),
-          heldBack: heldBackIn(answer, lane, memory?.heldBack ?? null, nowMs - known.ageMs),
+          lag: inputLag(stage, input, offsetsOf(answer, lane), lag, nowMs),
+          heldBack: heldBackIn(answer, lane, held, nowMs - known.ageMs),
         });
         seen.add(name);
       }
@@ -266,7 +263,7 @@ function offsetsOf(answer: TopicAnswer | undefined, lane: number): KnownOffsets 
 }
 
 function secondsSince(sinceMs: number | undefined, nowMs: number): number | null {
-  return sinceMs === undefined ? null : Math.max(0, nowMs - sinceMs) / 1000;
+  return sinceMs === undefined ? null : ageSeconds(sinceMs, nowMs);
 }
 
 function inputName(lane: number, topic: string): string {

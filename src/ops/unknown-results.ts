@@ -6,6 +6,7 @@ import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/comm
 import type { UnknownResults } from '../store/ledger-index.ts';
 import type { LedgerStatus } from '../store/ledger-view.ts';
 import { keyHash } from 'payment-processor-contract/key-hash';
+import { ageSeconds } from './lag.ts';
 
 export interface UnknownGroup {
   readonly command: CommandType;
@@ -61,9 +62,4 @@ function groupsOf(unknown: readonly UnknownResults[], nowMs: number): UnknownGro
     const count = found.reduce((sum, group) => sum + group.count, 0);
     return [{ command, count, oldestSeconds: ageSeconds(Math.min(...found.map(({ oldestMs }) => oldestMs)), nowMs) }];
   });
-}
-
-/** The process that wrote the result used its own clock. If that is ahead of ours, the age is 0, not negative. */
-function ageSeconds(sinceMs: number, nowMs: number): number {
-  return Math.max(0, nowMs - sinceMs) / 1000;
 }

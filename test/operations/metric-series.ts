@@ -1,6 +1,5 @@
 /** What a healthy group of two processes and two lanes exposes to Prometheus, and changes to it, for promtool. */
-import { METRICS, type MetricName } from '../../src/ops/metrics-table.ts';
-import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
+import { METRICS, type MetricDefinition, type MetricName } from '../../src/ops/metrics-table.ts';
 
 /** Process a has lane 0 and polls, process b has lane 1. */
 export type Instance = 'a' | 'b';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Activity } from '../../src/ops/activity.ts';
-import { METRICS } from '../../src/ops/metrics-table.ts';
-import type { MetricDefinition } from '../../src/ops/metric-definition.ts';
+import { METRICS, type MetricDefinition } from '../../src/ops/metrics-table.ts';
 import {
   A_CALL,
   A_LETTER,

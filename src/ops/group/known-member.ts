@@ -3,21 +3,12 @@ import type { MemberState } from '../members.ts';
 import type { MemberFault } from './ask-member.ts';
 import type { MemberFigures } from './member-report.ts';
 
-export interface KnownMember {
-  /** The name of its process. */
+/** `assigned` are, once it has left, the last lanes it had. */
+export interface KnownMember extends Omit<MemberState, 'process' | 'since'> {
   readonly process: string;
-  readonly isThis: boolean;
-  /** `gone`: no longer in Kafka's group; `unknown`: Kafka has not answered. */
-  readonly standing: MemberState['standing'];
   /** When we saw that it had left the group; null: it is in the group, or was never seen there. */
   readonly goneSinceMs: number | null;
-  readonly host: string | null;
-  readonly address: string | null;
-  /** Lanes that the group assigns to it; once it has left, the last ones it had. */
-  readonly assigned: readonly number[];
-  /** Lanes that it owns according to the ledger. */
-  readonly owned: readonly number[];
-  /** When it took the most recent of them. */
+  /** When it took the most recent of its lanes. */
   readonly ownedSince: string | null;
   readonly release: string | null;
   /** Its latest report; null: none yet. */

@@ -11,103 +11,88 @@
 const DOCTOR = 'cli doctor';
 const LAG = 'cli lag';
 
-/** For each reason of readiness, by how the reason begins; the first match counts. @type {readonly (readonly [string, string, string | null, string | null])[]} */
-const REASONS = [
-  [
-    'starting',
+/** For each reason of readiness, by how the reason begins; the first match counts. @type {Readonly<Record<string, Step>>} */
+const REASONS = {
+  starting: step(
     'Kafka or the registry does not answer. The process retries by itself. Check them, and the network.',
     'PaymentsKafkaNotAnswering',
     DOCTOR,
-  ],
-  [
-    'refused by Kafka',
+  ),
+  'refused by Kafka': step(
     'Correct the credentials, rights or certificate. The process retries by itself, and rereads files.',
     'PaymentsKafkaRefused',
     'cli doctor --rights --role processor',
-  ],
-  ['Kafka access cannot be checked', 'Check the brokers and the network.', 'PaymentsKafkaNotAnswering', DOCTOR],
-  ['draining', 'It ends its calls, commits their answers and hands its lanes over. Nothing to do.', null, null],
-  [
-    'not yet assigned',
+  ),
+  'Kafka access cannot be checked': step('Check the brokers and the network.', 'PaymentsKafkaNotAnswering', DOCTOR),
+  draining: step('It ends its calls, commits their answers and hands its lanes over. Nothing to do.', null, null),
+  'not yet assigned': step(
     'After a start this passes within seconds. If not, Kafka or the registry does not answer: see the log.',
     'PaymentsKafkaNotAnswering',
     DOCTOR,
-  ],
-  [
-    'group not confirmed',
+  ),
+  'group not confirmed': step(
     'Check the brokers and the network. Another member may take its lanes over.',
     'PaymentsMemberNotReady',
     DOCTOR,
-  ],
-  [
-    'acquiring',
+  ),
+  acquiring: step(
     'A takeover passes within seconds; longer after a crash or with a large ledger.',
     'PaymentsLanesNotOpen',
     DOCTOR,
-  ],
-  ['releasing', 'The lanes go to another member within seconds.', null, null],
-  [
-    'lane',
+  ),
+  releasing: step('The lanes go to another member within seconds.', null, null),
+  lane: step(
     'It stopped rather than guess. An operator must decide: see the runbook. The other lanes continue.',
     'PaymentsLaneStopped',
     DOCTOR,
-  ],
-  [
-    'lost repeatedly',
+  ),
+  'lost repeatedly': step(
     'The processor retries. After three failures it sets the message aside. See the log.',
     'PaymentsLaneStalled',
     DOCTOR,
-  ],
-  [
-    'the schema registry cannot be used, but no command waits',
+  ),
+  'the schema registry cannot be used, but no command waits': step(
     'Commands with a known schema continue. Fix this before a process restarts: it would exit, or wait.',
     'PaymentsRegistryRefused',
     'cli schemas check',
-  ],
-  [
-    'the schema registry',
+  ),
+  'the schema registry': step(
     'Commands with a schema not yet known wait in Kafka. None is lost or refused. Check the registry.',
     'PaymentsOldestUnansweredTooOld',
     'cli schemas check',
-  ],
-  ['payment service not checked', 'After a start this passes within seconds.', null, null],
-  [
-    'stands aside, and other members have the lanes: brokers',
+  ),
+  'payment service not checked': step('After a start this passes within seconds.', null, null),
+  'stands aside, and other members have the lanes: brokers': step(
     'No command waits for it. Check the network from its node to each broker. It gets lanes again once all answer.',
     'PaymentsMemberNotReady',
     DOCTOR,
-  ],
-  [
-    'stands aside',
+  ),
+  'stands aside': step(
     'No command waits for it. Fix the setting, here or at the service. It gets lanes again once its check succeeds.',
     'PaymentsServiceHeld',
     DOCTOR,
-  ],
-  [
-    'payment service held: wrong credentials',
+  ),
+  'payment service held: wrong credentials': step(
     'Commands wait in Kafka. None is refused. Fix the credentials at the service or in our Secret. Files are reread within 15 s.',
     'PaymentsServiceHeld',
     DOCTOR,
-  ],
-  [
-    'payment service held',
+  ),
+  'payment service held': step(
     'These members make no calls and check the service every few seconds. Commands of their lanes wait in Kafka; none is refused. After a minute, members that the service serves take the lanes over.',
     'PaymentsServiceHeld',
     DOCTOR,
-  ],
-  [
-    'payment service unreachable',
+  ),
+  'payment service unreachable': step(
     'Commands are queued and retried automatically. Check the payment service and the network.',
     'PaymentsBreakerOpen',
     DOCTOR,
-  ],
-  [
-    'breaker open',
+  ),
+  'breaker open': step(
     'Their commands are queued and retried automatically. Check the payment service.',
     'PaymentsBreakerOpen',
     DOCTOR,
-  ],
-];
+  ),
+};
 const NO_STEP = step('See the log.', null, DOCTOR);
 
 /** For the page's own findings. */
@@ -183,8 +168,7 @@ export const STEPS = {
  * @returns {Step}
  */
 export function stepOfReason(reason) {
-  const found = REASONS.find(([beginning]) => reason.startsWith(beginning));
-  return found === undefined ? NO_STEP : step(found[1], found[2], found[3]);
+  return Object.entries(REASONS).find(([beginning]) => reason.startsWith(beginning))?.[1] ?? NO_STEP;
 }
 
 /**

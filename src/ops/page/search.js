@@ -3,7 +3,7 @@ import { byId, element, fillChildren, setText } from './elements.js';
 import { OUTCOME_NEEDS_OPERATOR } from './words.js';
 
 /** @typedef {import('../command-state.ts').CommandState} CommandState */
-/** @typedef {{ what: string, text: string, kind?: 'warning' | 'bad' }} Fact */
+/** @typedef {{ what: string, text: string, kind: 'warning' | 'bad' | false }} Fact */
 /** @typedef {CommandState | { problem: string } | null} Answer */
 
 /** What an HTTP header accepts as a key. */
@@ -63,7 +63,7 @@ export class Search {
         if (name === undefined || value === undefined) return;
         setText(name, what);
         setText(value, fact);
-        value.className = kind ?? '';
+        value.className = kind === false ? '' : kind;
       },
     );
   }
@@ -80,12 +80,12 @@ function factsOf(state) {
   /** @type {[string, string | null, Fact['kind']?][]} */
   const rows = [
     ['Command', command],
-    ['Phase', step === 'SINGLE' ? phase : `${phase} (step ${step})`, ...kindOf(phase === 'DOUBTFUL', 'warning')],
-    ['Outcome', outcome ?? 'none yet', ...kindOf(outcome !== null && OUTCOME_NEEDS_OPERATOR[outcome], 'bad')],
+    ['Phase', step === 'SINGLE' ? phase : `${phase} (step ${step})`, phase === 'DOUBTFUL' && 'warning'],
+    ['Outcome', outcome ?? 'none yet', outcome !== null && OUTCOME_NEEDS_OPERATOR[outcome] && 'bad'],
     ['What it waits for', detail],
     ['Lane', owner === null ? `${lane}` : `${lane}, with ${owner}`],
     ['Calls that may have been sent', String(attempts)],
-    ['Doubt', doubt === null ? 'none' : doubtText(doubt), ...kindOf(doubt?.isSettled === false, 'warning')],
+    ['Doubt', doubt === null ? 'none' : doubtText(doubt), doubt?.isSettled === false && 'warning'],
     ['Published', published],
     ['No call starts after', deadline],
     ['Completed', completed],
@@ -95,18 +95,7 @@ function factsOf(state) {
     ['Waiting copies', copiesWaiting === 0 ? null : String(copiesWaiting)],
     ["Operators' decisions", decisions === 0 ? null : String(decisions)],
   ];
-  return rows.flatMap(([what, text, kind]) => {
-    return text === null ? [] : [{ what, text, ...(kind === undefined ? {} : { kind }) }];
-  });
-}
-
-/**
- * @param {boolean} isSo
- * @param {'warning' | 'bad'} kind
- * @returns {['warning' | 'bad'] | []}
- */
-function kindOf(isSo, kind) {
-  return isSo ? [kind] : [];
+  return rows.flatMap(([what, text, kind = false]) => (text === null ? [] : [{ what, text, kind }]));
 }
 
 /** @param {import('../command-state.ts').CommandDoubt} doubt */
