@@ -6,6 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from 'payment-processor-contract/registry-http';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import { PaymentClientError, requireFunction, requireWhole, TIMER_MS_MAX } from './client-error.ts';
 import type { PaymentEvent } from './events.ts';
 import { notice, type Noticing } from './notices.ts';
@@ -51,16 +52,13 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
   const timeoutMs = options.handlingTimeoutMs ?? HANDLING_TIMEOUT_DEFAULT_MS;
   const stop = new AbortController();
   const listenNoMore = onAbort(closing, () => stop.abort());
-  const timeout = Promise.withResolvers<never>();
-  let timeoutError = null as PaymentClientError | null;
-  const timer = setTimeout(() => {
-    const problem = `the event at ${placeOf(event)} was not handled within ${timeoutMs} ms (handlingTimeoutMs); the handler may still run`;
-    timeoutError = new PaymentClientError('HANDLER_TIMEOUT', problem);
-    stop.abort();
-    timeout.reject(timeoutError);
-  }, timeoutMs);
+  let isLate = false;
   try {
-    await Promise.race([callWithRetries(event, options, stop.signal), timeout.promise]);
+    isLate = !(await settledWithin(callWithRetries(event, options, stop.signal), timeoutMs));
+    if (!isLate) return;
+    stop.abort();
+    const problem = `the event at ${placeOf(event)} was not handled within ${timeoutMs} ms (handlingTimeoutMs); the handler may still run`;
+    throw new PaymentClientError('HANDLER_TIMEOUT', problem);
   } catch (error) {
     if (!closing.aborted) {
       const decision = await askWhetherToSkip(event, error, options);
@@ -68,10 +66,9 @@ export async function handleEvent(event: PaymentEvent, options: HandlerOptions, 
       if (decision === 'skip') return;
     }
     // A handler may use a client of its own: its PaymentClientError says nothing about this subscription.
-    if (timeoutError !== null && error === timeoutError) throw error;
+    if (isLate) throw error;
     throw new PaymentClientError('HANDLER_FAILED', messageOf(error), { cause: error });
   } finally {
-    clearTimeout(timer);
     listenNoMore();
   }
 }
@@ -82,17 +79,12 @@ async function askWhetherToSkip(
   { onGiveUp }: HandlerOptions,
 ): Promise<'skip' | 'end'> {
   if (onGiveUp === undefined) return 'end';
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<'end'>((resolve) => {
-    timer = setTimeout(() => resolve('end'), GIVE_UP_TIMEOUT_MS);
-  });
   try {
-    return await Promise.race([onGiveUp({ event, error }), timeout]);
+    const asked = Promise.resolve(onGiveUp({ event, error }));
+    return (await settledWithin(asked, GIVE_UP_TIMEOUT_MS)) ? await asked : 'end';
   } catch {
     // The handler's own error ends the subscription.
     return 'end';
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -58,15 +58,11 @@ export async function followPayment(
   if (typeof of !== 'string') known.takeResult(of);
   const sinceMs = since?.getTime() ?? (typeof of === 'string' ? null : of.timestampMs);
   const stop = new AbortController();
-  let endedBy = null as 'timeout' | 'signal' | null;
   const stopped = Promise.withResolvers<undefined>();
-  const end = (by: 'timeout' | 'signal'): void => {
-    endedBy ??= by;
-    stop.abort();
-    stopped.resolve(undefined);
-  };
-  const timer = setTimeout(() => end('timeout'), timeoutMs).unref();
-  const listenNoMore = signal && onAbort(signal, () => end('signal'));
+  onAbort(stop.signal, () => stopped.resolve(undefined));
+  // The first reason counts.
+  const timer = setTimeout(() => stop.abort('timeout'), timeoutMs).unref();
+  const listenNoMore = signal && onAbort(signal, () => stop.abort('signal'));
   try {
     const following = follow(known, { key, sinceMs }, topics, stop.signal);
     following.catch(() => undefined);
@@ -79,9 +75,9 @@ export async function followPayment(
     listenNoMore?.();
     stop.abort();
   }
-  if (endedBy === 'timeout')
-    return stateAtEnd(known, key, { endedBy: 'timeout', reason: `${timeoutMs} ms have passed` });
-  return stateAtEnd(known, key, { endedBy: 'signal', reason: 'the caller stopped waiting' });
+  const isTimeUp = stop.signal.reason === 'timeout';
+  const reason = isTimeUp ? `${timeoutMs} ms have passed` : 'the caller stopped waiting';
+  return stateAtEnd(known, key, { endedBy: isTimeUp ? 'timeout' : 'signal', reason });
 }
 
 async function follow(

@@ -16,7 +16,6 @@ import {
   type TopicReader,
   type TopicReaderOptions,
 } from './kafka/topic-reader.ts';
-import type { PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import {
   jsonCopyOf,
@@ -42,18 +41,17 @@ import {
   HANDLING_TIMEOUT_DEFAULT_MS,
   type HandlerOptions,
 } from './handling.ts';
-import { notice, type Noticing } from './notices.ts';
+import { notice } from './notices.ts';
+import type { PublisherOptions } from './publisher.ts';
 import { onceRemembered, RecentIds, type SeenEvents } from './seen-events.ts';
 import { registryOf, type PublisherSettings } from './settings.ts';
 
-export interface ConnectionOptions extends Noticing {
+export interface ConnectionOptions extends PublisherOptions {
   /**
    * `avro` (default): the topics themselves, which requires SCHEMA_REGISTRY_URL. `json`: their copies, which require no
    * registry; the processor's operator must run `mirror`.
    */
   format?: 'avro' | 'json';
-  /** How long connecting retries; default: half a minute. */
-  retry?: typeof PATIENT_RETRY;
 }
 
 export interface SubscriptionOptions extends ConnectionOptions, HandlerOptions {

@@ -18,7 +18,6 @@ import { registerCompressionCodecs } from 'payment-processor-contract/kafka/comp
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { KeyedWork } from './keyed-work.ts';
 import { placeName, rawRecordOf, type RawRecord } from './raw-record.ts';
-import { startHeartbeats, type Heartbeats } from './steady-heartbeats.ts';
 import { subscribedAssigner } from './subscribed-assigner.ts';
 import { readBounds, type Bounds } from './topic-bounds.ts';
 
@@ -154,7 +153,7 @@ class RunningReader implements TopicReader {
   /** When fetches began to bring nothing; null: the last one brought something. */
   #idleSinceMs: number | null = null;
   #work: KeyedWork | null = null;
-  #heartbeats: Heartbeats | null = null;
+  #heartbeats: NodeJS.Timeout | undefined;
   #closing: Promise<void> | null = null;
 
   constructor(kafka: Kafka, options: TopicReaderOptions, bounds: readonly Bounds[]) {
@@ -258,7 +257,7 @@ class RunningReader implements TopicReader {
   async #disconnect(): Promise<void> {
     if (this.#work !== null) await settledWithin(this.#work.settled(), this.#limits.closeTimeoutMs);
     // An unfinished handler gets no more heartbeats: its record goes to the next member.
-    this.#heartbeats?.stop();
+    clearInterval(this.#heartbeats);
     await disconnectWithin(this.#consumer, DISCONNECT_TIMEOUT_MS);
     if (this.#failure === null) this.#settle.resolve();
     else this.#settle.reject(this.#failure);
@@ -278,7 +277,7 @@ class RunningReader implements TopicReader {
     const work = new KeyedWork(this.#options.concurrency ?? 1);
     this.#work = work;
     this.#idleSinceMs = null;
-    this.#heartbeats = startHeartbeats(() => payload.heartbeat(), this.#heartbeatIntervalMs);
+    this.#heartbeats = this.#startHeartbeats(payload);
     try {
       for (const message of batch.messages) {
         await work.slot();
@@ -304,7 +303,7 @@ class RunningReader implements TopicReader {
     } finally {
       // In a rebalance, current records are handled and committed before the member rejoins.
       await work.settled();
-      this.#heartbeats.stop();
+      clearInterval(this.#heartbeats);
       this.#work = null;
     }
     await work.finish();
@@ -312,6 +311,20 @@ class RunningReader implements TopicReader {
     // A transaction's closing control record counts as read with the last record before it.
     payload.resolveOffset(batch.lastOffset());
     this.#passed(batch.topic, batch.partition, BigInt(batch.lastOffset()) + 1n);
+  }
+
+  /** Keeps the member in its group while records are handled: a coordinator that rebalances waits while heartbeats arrive. */
+  #startHeartbeats(payload: EachBatchPayload): NodeJS.Timeout {
+    let isSending = false;
+    return setInterval(() => {
+      if (isSending) return;
+      isSending = true;
+      void payload
+        .heartbeat()
+        // The reader calls it again before the next record, and then acts on the error.
+        .catch(() => undefined)
+        .finally(() => (isSending = false));
+    }, this.#heartbeatIntervalMs);
   }
 
   #isWanted(batch: { topic: string; partition: number }, offset: bigint): boolean {
