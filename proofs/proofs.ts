@@ -2,7 +2,8 @@
  * `npm run proofs`: the proofs that take too long for each change, one after the other, and one table at the end. Exit code
  * 0 when every one held, 1 when one fell.
  */
-import { BATCH_USAGE, chosenParts, logFolder, readBatchWords, runParts, tableOf, type Part } from '../dev/batch.ts';
+import { textTable } from 'payment-processor-cli/output';
+import { BATCH_USAGE, chosenParts, logFolder, readBatchWords, runParts, type Part } from '../dev/batch.ts';
 import { EXIT_CODE_FAILED, parseArguments } from 'payment-processor-local-kafka/command-line';
 
 const MINUTES = 20;
@@ -88,6 +89,6 @@ const ends = await runParts(options.parts, await logFolder(options.logs, 'paymen
 if (options.output === 'json') console.log(JSON.stringify(ends, null, 2));
 else {
   const rows = ends.map(({ log, name, reason, seconds }) => [name, String(seconds), reason ?? 'held', log]);
-  console.log(`\n${tableOf(['proof', 'seconds', 'held or fell', 'log'], rows)}`);
+  console.log(`\n${textTable(['proof', 'seconds', 'held or fell', 'log'], rows).join('\n')}`);
 }
 if (ends.some(({ verdict }) => verdict === 'fell')) process.exitCode = EXIT_CODE_FAILED;

@@ -27,6 +27,17 @@ function complaintOf(name: SettingName): string | null {
   return problem.slice(name.length + 1, problem.lastIndexOf(` (${SETTINGS[name].meaning})`));
 }
 
+/** By the complaint, what a value must look like; null: any text, which the processor itself checks. */
+const PATTERNS: readonly (readonly [RegExp, string | null])[] = [
+  [/^is not a duration/, '^([0-9]{1,9}(ms|s|m|h|d))?$'],
+  [/^is not an http or https URL$/, '^(https?://.+)?$'],
+  [/^is not a list like host1:9092,host2:9092$/, '^(\\s*[^\\s:,]+:[0-9]{1,5}\\s*(,\\s*[^\\s:,]+:[0-9]{1,5}\\s*)*)?$'],
+  [/^is not 1 to 100 characters/, '^[a-zA-Z0-9._-]{0,100}$'],
+  [/^is neither a host nor an http or https URL/, '^(https?://[^/\\s]+/?|[a-zA-Z0-9._:-]{1,150})?$'],
+  [/^is not an ISO 8601 instant/, null],
+  [/^names .*, which is not one of /, null],
+];
+
 /** YAML has numbers and booleans, the environment has strings: both are accepted. */
 function valueSchema(name: SettingName): Schema {
   const complaint = complaintOf(name);
@@ -41,21 +52,8 @@ function valueSchema(name: SettingName): Schema {
     const isBoolean = choices.join() === 'true,false';
     return { enum: isBoolean ? [true, false, ...choices, ''] : [...choices, ''] };
   }
-  if (complaint.startsWith('is not a duration')) {
-    return name === 'COMMAND_MAX_AGE' ? { type: 'string' } : { type: 'string', pattern: '^([0-9]{1,9}(ms|s|m|h|d))?$' };
-  }
-  if (complaint === 'is not an http or https URL') return { type: 'string', pattern: '^(https?://.+)?$' };
-  if (complaint === 'is not a list like host1:9092,host2:9092') {
-    return { type: 'string', pattern: '^(\\s*[^\\s:,]+:[0-9]{1,5}\\s*(,\\s*[^\\s:,]+:[0-9]{1,5}\\s*)*)?$' };
-  }
-  if (complaint.startsWith('is not 1 to 100 characters')) {
-    return { type: 'string', pattern: '^[a-zA-Z0-9._-]{0,100}$' };
-  }
-  if (complaint.startsWith('is neither a host nor an http or https URL')) {
-    return { type: 'string', pattern: '^(https?://[^/\\s]+/?|[a-zA-Z0-9._:-]{1,150})?$' };
-  }
-  if (complaint.startsWith('is not an ISO 8601 instant')) return { type: 'string' };
-  if (/^names .*, which is not one of /.test(complaint)) return { type: 'string' };
+  const pattern = PATTERNS.find(([of]) => of.test(complaint))?.[1];
+  if (pattern !== undefined) return pattern === null ? { type: 'string' } : { type: 'string', pattern };
   throw new Error(`${name}: the chart's schema has no rule for "${complaint}"`);
 }
 

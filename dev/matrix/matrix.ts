@@ -4,7 +4,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
-import { BATCH_USAGE, chosenParts, logFolder, readBatchWords, runParts, tableOf, type PartEnd } from '../batch.ts';
+import { BATCH_USAGE, chosenParts, logFolder, readBatchWords, runParts, type PartEnd } from '../batch.ts';
+import { textTable } from 'payment-processor-cli/output';
 import { EXIT_CODE_FAILED, parseArguments } from 'payment-processor-local-kafka/command-line';
 import { installTool, toolPath } from '../operations/install-tools.ts';
 import { OPERATIONS_TOOLS } from '../operations/tool-pins.ts';
@@ -75,6 +76,6 @@ else {
   const cells = rows.map(({ failed, log, name, passed, reason, seconds }) => [
     ...[name, String(passed), String(failed), String(seconds), reason ?? 'held', log],
   ]);
-  console.log(`\n${tableOf(['row', 'passed', 'failed', 'seconds', 'held or fell', 'log'], cells)}`);
+  console.log(`\n${textTable(['row', 'passed', 'failed', 'seconds', 'held or fell', 'log'], cells).join('\n')}`);
 }
 if (rows.some(({ verdict }) => verdict === 'fell')) process.exitCode = EXIT_CODE_FAILED;

@@ -1,5 +1,5 @@
 /** A game day as a table. Pure. */
-import { tableOf } from '../../dev/batch.ts';
+import { textTable } from 'payment-processor-cli/output';
 import type { Row } from './run-faults.ts';
 
 export interface GameDay {
@@ -31,7 +31,7 @@ export function textOf(day: GameDay): string {
   const problems = problemsOf(day);
   return [
     `durations divided by ${day.timeScale}; firing in seconds from the fault, clear from the action\n`,
-    tableOf(['fault', 'alert', 'firing', 'clear', 'action'], cells),
+    ...textTable(['fault', 'alert', 'firing', 'clear', 'action'], cells),
     '',
     ...byFault.flatMap(({ alsoFired, fault }) =>
       alsoFired.length === 0 ? [] : [`${fault}: also fired ${alsoFired.join(', ')}`],

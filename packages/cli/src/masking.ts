@@ -22,7 +22,7 @@ const SHOWN_FROM_LENGTH = 12;
 const DEPTH_MAX = 20;
 
 /** A copy of plain data in which personal values are masked, at any depth; null stays null. */
-export function maskedValue(value: unknown, depth = 0): unknown {
+function maskedValue(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return maskedText(value);
   if (typeof value !== 'object' || value === null || 'rawJSON' in value) return value;
   if (depth > DEPTH_MAX) return MASK;
@@ -38,6 +38,16 @@ export function maskedValue(value: unknown, depth = 0): unknown {
 /** A text of others with accounts and addresses masked. */
 export function maskedText(text: string): string {
   return maskPersonalIn(text, MASK);
+}
+
+/** How to show data and texts that others wrote. */
+export interface Masks {
+  readonly value: (value: unknown) => unknown;
+  readonly text: (text: string) => string;
+}
+
+export function masksOf(isUnmasked: boolean): Masks {
+  return isUnmasked ? { value: (value) => value, text: (text) => text } : { value: maskedValue, text: maskedText };
 }
 
 /** `ExternalAccount:...8f3a`: the kind of account, and enough to distinguish it. */

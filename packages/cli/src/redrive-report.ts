@@ -3,7 +3,7 @@ import type { PublishedAt } from 'payment-processor-client/internal/kafka/record
 import type { AwaitedResult } from 'payment-processor-client/internal/result-awaiter';
 import { eventDocument, resultText, placeText } from './event-output.ts';
 import type { ExitReason } from './exit-codes.ts';
-import { maskedText, maskedValue } from './masking.ts';
+import { masksOf } from './masking.ts';
 import { letterName } from './redrive-notes.ts';
 import type { PlannedRedrive, ReadyRedrive } from './redrive-plan.ts';
 
@@ -63,11 +63,11 @@ export function publishedLine(
     return { document: { ...document, problem: came }, text: `${text}  ${came}`, reason: 'noResult', problem: came };
   }
   const { outcome } = came.value;
-  const [result, said] = [eventDocument(came), resultText(came.value)];
+  const masks = masksOf(isUnmasked);
   const isAccepted = outcome === 'ACCEPTED';
   return {
-    document: { ...document, outcome, result: isUnmasked ? result : maskedValue(result) },
-    text: `${text}  ${isUnmasked ? said : maskedText(said)}`,
+    document: { ...document, outcome, result: masks.value(eventDocument(came)) },
+    text: `${text}  ${masks.text(resultText(came.value))}`,
     reason: isAccepted ? 'ok' : 'notAccepted',
     problem: isAccepted ? null : `${key} ended ${outcome}`,
   };

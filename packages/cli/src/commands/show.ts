@@ -8,7 +8,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, requireSettings, requireKey } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
-import { maskedText, maskedValue } from '../masking.ts';
+import { masksOf } from '../masking.ts';
 import { readForOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { readStatusHistory, type StatusEvent } from '../status-history.ts';
@@ -153,10 +153,9 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
   for (const cut of cuts) output.note(`not read: ${cut}`);
   if (keys.length === 0) {
     output.note(noCommandText(id, cuts));
-    for (const change of changes) {
-      const document = options.unmasked ? eventDocument(change) : (maskedValue(eventDocument(change)) as object);
-      output.document(document, options.unmasked ? eventText(change) : maskedText(eventText(change)));
-    }
+    const masks = masksOf(options.unmasked);
+    for (const change of changes)
+      output.document(masks.value(eventDocument(change)) as object, masks.text(eventText(change)));
     return;
   }
   output.note(`${id}: ${keys.length === 1 ? 'the command' : `${keys.length} commands,`} ${keys.join(', ')}`);

@@ -85,6 +85,9 @@ export async function checkProcessor(): Promise<Finding[]> {
 /** Problems of other members of the group, from the processor's latest reports. */
 async function checkOthers(url: string, authToken: string | null, own: readonly string[]): Promise<CheckMessage[]> {
   const headers = authToken === null ? {} : { authorization: `Bearer ${authToken}` };
+  const unreported = (why: string): CheckMessage[] => [
+    notChecked(`${url}/api/group, which reports the other members, ${why}`),
+  ];
   const client = new Client(url, { maxResponseSize: GROUP_BYTES_MAX });
   try {
     const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
@@ -92,17 +95,15 @@ async function checkOthers(url: string, authToken: string | null, own: readonly 
     if (statusCode !== 200) {
       await body.dump();
       const hint = statusCode === 401 ? ': set the HTTP_AUTH_TOKEN of the processor' : '';
-      return [notChecked(`${url}/api/group, which reports the other members, answers HTTP ${statusCode}${hint}`)];
+      return unreported(`answers HTTP ${statusCode}${hint}`);
     }
     const read = GROUP.safeParse(await body.json());
-    if (!read.success) return [notChecked(`${url}/api/group, which reports the other members, gave no valid answer`)];
+    if (!read.success) return unreported('gave no valid answer');
     return read.data.reasons
       .filter(({ isBlocking, reason }) => isBlocking && !own.includes(reason))
       .map(({ processes, reason }) => problem(`${processes.join(', ')} is not ready: ${reason}`));
   } catch (error) {
-    return [
-      notChecked(`${url}/api/group, which reports the other members, gave no valid answer (${messageOf(error)})`),
-    ];
+    return unreported(`gave no valid answer (${messageOf(error)})`);
   } finally {
     await client.destroy();
   }

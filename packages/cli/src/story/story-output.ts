@@ -4,7 +4,7 @@ import { timeLimitInWords } from '../../../../src/ledger/time-limit.ts';
 import { parseLossless, stringifyLossless } from 'payment-processor-contract/lossless-json';
 import { eventDocument, isoOf, placeText } from '../event-output.ts';
 import { phaseText } from '../ledger.ts';
-import { maskedText, maskedValue } from '../masking.ts';
+import { masksOf, type Masks } from '../masking.ts';
 import {
   callsOf,
   earlierOutcomeOf,
@@ -25,16 +25,16 @@ const HEADING_WIDTH = 13;
 
 export function storyText(story: Story, isUnmasked: boolean): string[] {
   const entry = currentEntryOf(story);
-  const mask = isUnmasked ? (text: string): string => text : maskedText;
+  const masks = masksOf(isUnmasked);
   return [
     heading('key', story.key),
-    heading('state', `${story.isCutShort ? 'as far as it was read: ' : ''}${mask(stateText(story, entry))}`),
+    heading('state', `${story.isCutShort ? 'as far as it was read: ' : ''}${masks.text(stateText(story, entry))}`),
     heading('payment', paymentText(story)),
     ...earlierLines(story),
-    ...commandLines(story, isUnmasked, mask),
-    ...(entry === null ? [] : limitLines(entry).map(mask)),
+    ...commandLines(story, masks),
+    ...(entry === null ? [] : limitLines(entry).map(masks.text)),
     heading('history', `messages: ${story.messages.length}, calls in the ledger: ${callsOf(story).length}`),
-    ...timelineOf(story).map((line) => mask(`  ${line}`)),
+    ...timelineOf(story).map((line) => masks.text(`  ${line}`)),
     ...notKept(story).map((text) => heading('not kept', text)),
     ...story.cuts.map((text) => heading('not read', text)),
     ...runbooksOf(story).map((path) => heading('runbook', path)),
@@ -66,7 +66,7 @@ export function storyDocument(story: Story, isUnmasked: boolean): object {
     notRead: cuts,
   };
   // The operator gave the key, so it is not masked in headers and records.
-  return { key, ...((isUnmasked ? document : maskedValue(document)) as object) };
+  return { key, ...(masksOf(isUnmasked).value(document) as object) };
 }
 
 function stateText({ entries, isCutShort, messages }: Story, entry: Entry | null): string {
@@ -105,34 +105,29 @@ function paymentText(story: Story): string {
 }
 
 /** A message that is not the command may have any content. Then the ledger's copy of the command is shown. */
-function commandLines(story: Story, isUnmasked: boolean, mask: (text: string) => string): string[] {
+function commandLines(story: Story, masks: Masks): string[] {
   const { messages } = story;
   const entry = lastEntryOf(story);
   const command = messages.find((message) => roleOf(message, story) === 'command');
   const shown = command ?? (entry === null ? messages[0] : undefined);
-  if (shown !== undefined) return messageLines(shown, isUnmasked, mask);
+  if (shown !== undefined) return messageLines(shown, masks);
   if (entry === null) return [];
   const fields = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);
   return [
     heading('command', `${entry.commandType}; its message was not among the records read`),
-    heading(
-      'fields',
-      fields === null ? 'not kept by the ledger' : stringifyLossless(isUnmasked ? fields : maskedValue(fields)),
-    ),
+    heading('fields', fields === null ? 'not kept by the ledger' : stringifyLossless(masks.value(fields))),
   ];
 }
 
-function messageLines(message: PublishedMessage, isUnmasked: boolean, mask: (text: string) => string): string[] {
+function messageLines(message: PublishedMessage, masks: Masks): string[] {
   const { headers, problem, value } = message;
   return [
     heading('command', `${message.commandType}, ${message.valueBytes} bytes, published ${isoOf(message.timestampMs)}`),
     heading('where', placeText(message)),
-    ...Object.entries(headers).map(([name, value]) => heading('header', mask(`${name}: ${value}`))),
+    ...Object.entries(headers).map(([name, value]) => heading('header', masks.text(`${name}: ${value}`))),
     heading(
       'fields',
-      problem === null
-        ? stringifyLossless(isUnmasked ? value : maskedValue(value))
-        : mask(`cannot be read: ${problem}`),
+      problem === null ? stringifyLossless(masks.value(value)) : masks.text(`cannot be read: ${problem}`),
     ),
   ];
 }
