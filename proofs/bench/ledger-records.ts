@@ -3,7 +3,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { UNTOUCHED, type Entry, type Phase } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { encodeEntry } from '../../src/ledger/entry-record.ts';
-import { encodePosition, ENTRY_PREFIX, POSITION_KEY, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
+import { positionRecords, ENTRY_PREFIX, POSITION_KEY, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { encodeTransactionState, unseenState } from '../../src/status/transaction-state.ts';
 
 /** An accepted transfer-in as the processor wrote it; ids, times and digests are made anew for each key. */
@@ -107,7 +107,7 @@ export function positionRecord(token: string, commit: number, offset: bigint, ti
   );
   return {
     key: POSITION_KEY,
-    value: encodePosition({ token, commit, next, topicIds: {}, epochs: {} }),
+    value: positionRecords.encode({ token, commit, next, topicIds: {}, epochs: {} }),
     offset,
     timestampMs,
   };

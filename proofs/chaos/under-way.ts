@@ -1,7 +1,7 @@
 /** Reads from the ledger which calls lost their process. */
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { decodeEntry } from '../../src/ledger/entry-record.ts';
-import { decodeOwner, ENTRY_PREFIX, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
+import { ownerRecords, ENTRY_PREFIX, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 
 /** Intents that a new owner found in its lane: their process was killed or counted out between intent and outcome. */
 export function underWayAtKills(ledger: readonly TopicRecord[]): Set<string> {
@@ -11,7 +11,7 @@ export function underWayAtKills(ledger: readonly TopicRecord[]): Set<string> {
     if (key === null || value === null) continue;
     const name = key.toString();
     if (name === OWNER_KEY) {
-      const { processId } = decodeOwner(value);
+      const { processId } = ownerRecords.decode(value);
       for (const [command, intent] of intents) {
         if (intent.partition === partition && intent.processId !== processId) found.add(command);
       }

@@ -4,7 +4,13 @@
  */
 import type { CommandType } from 'payment-processor-contract/commands';
 import { decodeEntry } from '../../src/ledger/entry-record.ts';
-import { decodeOwner, decodePosition, ENTRY_PREFIX, OWNER_KEY, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
+import {
+  ownerRecords,
+  positionRecords,
+  ENTRY_PREFIX,
+  OWNER_KEY,
+  POSITION_KEY,
+} from '../../src/ledger/ledger-records.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import { recordOfTopic, type TopicNames } from 'payment-processor-contract/topics';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
@@ -204,7 +210,7 @@ function takenUpTo(ledger: readonly TopicRecord[], lane: number, topic: string):
   const isPosition = ({ key, partition, value }: TopicRecord): boolean =>
     partition === lane && key?.toString() === POSITION_KEY && value !== null;
   const value = ledger.findLast(isPosition)?.value ?? null;
-  return (value === null ? undefined : decodePosition(value).next[topic]) ?? 0n;
+  return (value === null ? undefined : positionRecords.decode(value).next[topic]) ?? 0n;
 }
 
 /** Judges the command keys of all events from before transactions may be forgotten. */
@@ -282,7 +288,7 @@ function judgeLedger(ledger: readonly TopicRecord[]): string[] {
   const positions = new Map<string, bigint>();
   for (const { key, offset, partition, value } of ledger) {
     if (value === null || key?.toString() !== POSITION_KEY) continue;
-    const { next } = decodePosition(value);
+    const { next } = positionRecords.decode(value);
     for (const [topic, position] of Object.entries(next)) {
       const name = `${topic}/${partition}`;
       if (position < (positions.get(name) ?? 0n))
@@ -299,8 +305,8 @@ function judgeOwners(lane: number, records: readonly TopicRecord[]): string[] {
   const commits: { token: string; offset: bigint }[] = [];
   for (const { key, offset, value } of records) {
     if (value === null) continue;
-    if (key?.toString() === OWNER_KEY) began.set(decodeOwner(value).token, offset);
-    if (key?.toString() === POSITION_KEY) commits.push({ token: decodePosition(value).token, offset });
+    if (key?.toString() === OWNER_KEY) began.set(ownerRecords.decode(value).token, offset);
+    if (key?.toString() === POSITION_KEY) commits.push({ token: positionRecords.decode(value).token, offset });
   }
   return commits.flatMap(({ offset, token }) => {
     const from = began.get(token);
@@ -320,10 +326,10 @@ function judgeCalls({ decisions, laneCount, read, service }: JudgedHistory): str
     if (key === null || value === null) continue;
     const name = key.toString();
     if (name === OWNER_KEY) {
-      const { processId, token } = decodeOwner(value);
+      const { processId, token } = ownerRecords.decode(value);
       owners.set(partition, [...(owners.get(partition) ?? []), { processId, token, atMs: timestampMs }]);
     } else if (name === POSITION_KEY) {
-      const { token } = decodePosition(value);
+      const { token } = positionRecords.decode(value);
       if (!workingFromMs.has(token)) workingFromMs.set(token, timestampMs);
     } else if (name.startsWith(ENTRY_PREFIX)) {
       const { key: command, phase } = decodeEntry(value);

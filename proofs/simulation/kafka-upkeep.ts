@@ -1,5 +1,5 @@
 /** What brokers and their administrators do to topics while processors run. */
-import { decodePosition, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
+import { positionRecords, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
 import type { TopicNames } from 'payment-processor-contract/topics';
 import type { Draws } from './draws.ts';
 import type { Scenario } from './scenario.ts';
@@ -73,7 +73,7 @@ export class KafkaUpkeep {
     return broker.logs(topics.ledger).every((log) =>
       log.committed().some(({ key, value }) => {
         if (key?.toString() !== POSITION_KEY || value === null) return false;
-        return decodePosition(value).topicIds[topic] !== undefined;
+        return positionRecords.decode(value).topicIds[topic] !== undefined;
       }),
     );
   }

@@ -13,8 +13,8 @@ import { decodeEntry } from '../../src/ledger/entry-record.ts';
 import {
   CLAIM_PREFIX,
   decodeClaim,
-  decodeOwner,
-  decodePosition,
+  ownerRecords,
+  positionRecords,
   ENTRY_PREFIX,
   OWNER_KEY,
   POSITION_KEY,
@@ -105,7 +105,7 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
 
   owner(lane: number): OwnerRecord | undefined {
     const value = this.value(lane, OWNER_KEY);
-    return value === undefined ? undefined : decodeOwner(value);
+    return value === undefined ? undefined : ownerRecords.decode(value);
   }
 
   claims(lane: number): Claim[] {
@@ -116,7 +116,7 @@ export class MemoryIndex implements Pick<LmdbLedgerIndex, keyof LmdbLedgerIndex>
 
   position(lane: number): PositionRecord | undefined {
     const value = this.value(lane, POSITION_KEY);
-    return value === undefined ? undefined : decodePosition(value);
+    return value === undefined ? undefined : positionRecords.decode(value);
   }
 
   expired(lane: number, before: LedgerTimes, limit: number): string[] {

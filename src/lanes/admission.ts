@@ -7,7 +7,7 @@ import { admit, newEntry, type Admission } from '../ledger/admission.ts';
 import { decide } from '../ledger/decide.ts';
 import type { Entry, UnphasedEntry } from '../ledger/entry.ts';
 import { intentOf } from '../ledger/transitions.ts';
-import { LedgerFormatError } from '../ledger/ledger-value.ts';
+import { readable } from '../ledger/ledger-value.ts';
 import { failedResult } from '../ledger/result-record.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { ClaimRefusal } from './claim-limits.ts';
@@ -161,11 +161,6 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
 
   /** An entry that this release cannot read still counts: we may have made its call, and it gets its own result. */
   #isKnown(key: string): boolean {
-    try {
-      return this.#parts.memory.entry(key) !== undefined;
-    } catch (error) {
-      if (error instanceof LedgerFormatError) return true;
-      throw error;
-    }
+    return readable(() => this.#parts.memory.entry(key) ?? null) !== null;
   }
 }

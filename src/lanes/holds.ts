@@ -10,7 +10,7 @@
  */
 import type { HoldIntake } from '../consumers/hold-intake.ts';
 import type { Entry } from '../ledger/entry.ts';
-import { decodeHolds, encodeHolds, isHeld, withOrder, type HoldsRecord } from '../ledger/holds.ts';
+import { decodeHolds, holdRecords, isHeld, withOrder, type HoldsRecord } from '../ledger/holds.ts';
 import { HOLD_KEY } from '../ledger/ledger-records.ts';
 import type { ClaimRefusal, HeldCalls } from './claim-limits.ts';
 import type { Outcomes } from './outcomes.ts';
@@ -51,7 +51,7 @@ export class Holds implements InputHandler<HoldIntake, HoldStop>, HeldCalls {
     }
     const { offset, order } = item;
     const record = withOrder(this.#record, order, offset);
-    const value = encodeHolds(record);
+    const value = holdRecords.encode(record);
     // In force from now on, even before it is committed.
     this.#record = record;
     if (clock.monotonicMs() < this.#confirmsFromMs) return 'former-owner';

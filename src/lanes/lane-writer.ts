@@ -9,7 +9,7 @@
 import {
   CLAIM_PREFIX,
   encodeClaim,
-  encodeOwner,
+  ownerRecords,
   OWNER_KEY,
   type Claimant,
   type OwnerRecord,
@@ -71,7 +71,12 @@ export class LaneWriter {
     const claimed = this.#record(CLAIM_PREFIX + transactionalId, encodeClaim({ ...record, isFenced: false }));
     // The OWNER record comes last: a reader that has it has the others.
     this.#claim = record;
-    this.#claiming = this.#commitOf([...written, ...withdrawn, claimed, this.#record(OWNER_KEY, encodeOwner(record))]);
+    this.#claiming = this.#commitOf([
+      ...written,
+      ...withdrawn,
+      claimed,
+      this.#record(OWNER_KEY, ownerRecords.encode(record)),
+    ]);
     this.#ownCommitOf(await this.#loop().commit(this.#claiming));
   }
 

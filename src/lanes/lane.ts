@@ -21,7 +21,13 @@
 import type { BatchReply, FetchedBatch, FilteredRecords, GroupOffset } from '../consumers/group-member.ts';
 import { errorText } from '../consumers/message-failures.ts';
 import { sleep } from '../consumers/signal.ts';
-import { decodePosition, decodeSuspect, SUSPECT_KEY, type EpochSpan, type Suspect } from '../ledger/ledger-records.ts';
+import {
+  positionRecords,
+  suspectRecords,
+  SUSPECT_KEY,
+  type EpochSpan,
+  type Suspect,
+} from '../ledger/ledger-records.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { CarefulReading } from './careful-reading.ts';
@@ -176,7 +182,7 @@ export class Lane {
     const openLane = this.#openLane();
     // Other members' commits do not concern this lane.
     if (openLane === null && !this.#commitReports.isWaiting()) return;
-    const { commit, token } = decodePosition(position);
+    const { commit, token } = positionRecords.decode(position);
     this.#commitReports.committed(token, commit);
     openLane?.commitApplied(token, commit);
   }
@@ -299,7 +305,7 @@ export class Lane {
     const { index, lane } = this.#parts;
     const isAdmitted = ({ offset, topic }: Suspect): boolean => offset < (positions.get(topic) ?? 0n);
     const mark = index.value(lane, SUSPECT_KEY);
-    const marked = mark === undefined ? null : decodeSuspect(mark);
+    const marked = mark === undefined ? null : suspectRecords.decode(mark).message;
     const isOpenMark = marked !== null && !isAdmitted(marked);
     const withoutCommit = index.owner(lane)?.barren ?? 0;
     const { isCareful, suspect } = this.#troubles.reading(isOpenMark ? marked : null, withoutCommit, isAdmitted);

@@ -7,14 +7,14 @@ import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import { possibleEffectOf, type PossibleEffect } from '../ledger/effect.ts';
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
-import { LedgerFormatError } from '../ledger/ledger-value.ts';
+import { readable } from '../ledger/ledger-value.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import type { TopicNames } from 'payment-processor-contract/topics';
 import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
 import type { LedgerEnds } from '../status/poller/outbox.ts';
 import { StatusPoller, type PollerReports } from '../status/poller/poller.ts';
-import { decodePollRecord, encodePollRecord, POLL_KEY } from '../status/poller/record.ts';
+import { pollRecords, POLL_KEY } from '../status/poller/record.ts';
 import type { PollPort } from '../status/poller/session.ts';
 import { readableState } from '../status/transaction-state.ts';
 import type { LedgerIndex } from '../store/ledger-index.ts';
@@ -105,12 +105,13 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
     // A gap of one offset is the control record of the last commit. An unread commit takes at least two.
     hasApplied: (ends) => [...ends].every(([lane, end]) => reader.position(lane) + 1n >= end),
     possibleEffects: () =>
-      Array.from({ length: laneCount }, (_, lane) => unfinished(index, lane))
+      // A lane whose entries this release cannot read is stopped, and reports why.
+      Array.from({ length: laneCount }, (_, lane) => readable(() => index.unfinished(lane)) ?? [])
         .flat()
         .flatMap((entry) => effectOf(entry) ?? []),
     record: () => {
       const value = index.value(POLLER_LANE, POLL_KEY);
-      return value === undefined ? null : decodePollRecord(value);
+      return value === undefined ? null : pollRecords.decode(value);
     },
     brokersMs: () => index.checkpoint(POLLER_LANE).timestampMs,
     publish: async (observations, record) => {
@@ -128,7 +129,7 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
         records.push(next);
       }
       if (record !== null) {
-        const value = encodePollRecord(record);
+        const value = pollRecords.encode(record);
         records.push({ topic: topics.ledger, partition: POLLER_LANE, key: POLL_KEY, value, headers: {} });
       }
       if (records.length > 0) await submit(records);
@@ -153,16 +154,6 @@ export async function ledgerEnds({ laneCount, offsets, reader, topic }: LedgerEn
         `the ledger of lane ${lane} was read up to offset ${position}, but Kafka says that it ends at offset ${ends.get(lane)}`,
       );
   return ends;
-}
-
-/** Empty for a lane whose entries this release cannot read. That lane is stopped and reports why. */
-function unfinished(index: LedgerIndex, lane: number): Entry[] {
-  try {
-    return index.unfinished(lane);
-  } catch (error) {
-    if (error instanceof LedgerFormatError) return [];
-    throw error;
-  }
 }
 
 function observationRecord(observation: Observation, topics: TopicNames, laneCount: number): OutgoingRecord | null {

@@ -12,7 +12,7 @@
  *
  * The index may lag behind the lane's commits: a record stays if memory may hold a newer version.
  */
-import { decodeRetention, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../ledger/key-retention.ts';
+import { retentionRecords, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../ledger/key-retention.ts';
 import type { LedgerTimes } from '../store/ledger-index.ts';
 import type { AdmittedTime } from './admitted-time.ts';
 import type { Memory } from './memory.ts';
@@ -45,7 +45,7 @@ export class Retention {
     this.#parts = parts;
     this.#memory = memory;
     const recorded = parts.index.value(parts.lane, RETENTION_KEY);
-    this.#recorded = recorded === undefined ? null : decodeRetention(recorded);
+    this.#recorded = recorded === undefined ? null : retentionRecords.decode(recorded);
     this.#isRecorded = this.#recorded?.keptForMs === parts.retention.doneMs;
     this.#admitted = admitted;
     this.#lookMs = Math.min(LOOK_MS_MAX, parts.retention.doneMs / LOOKS_PER_RETENTION);

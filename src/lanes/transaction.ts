@@ -7,10 +7,10 @@
  */
 import type { Entry } from '../ledger/entry.ts';
 import { encodeEntry } from '../ledger/entry-record.ts';
-import { encodeRetention, RETENTION_KEY, type KeyRetention } from '../ledger/key-retention.ts';
+import { retentionRecords, RETENTION_KEY, type KeyRetention } from '../ledger/key-retention.ts';
 import {
-  encodePosition,
-  encodeSuspect,
+  positionRecords,
+  suspectRecords,
   ENTRY_PREFIX,
   POSITION_KEY,
   SUSPECT_KEY,
@@ -168,11 +168,11 @@ export class LaneTransaction {
 
   /** @param suspect null: clears the previous mark */
   mark(suspect: Suspect | null): void {
-    this.add(this.#ledger(SUSPECT_KEY, encodeSuspect(suspect)));
+    this.add(this.#ledger(SUSPECT_KEY, suspectRecords.encode({ message: suspect })));
   }
 
   retain(retention: KeyRetention): void {
-    this.add(this.#ledger(RETENTION_KEY, encodeRetention(retention)));
+    this.add(this.#ledger(RETENTION_KEY, retentionRecords.encode(retention)));
   }
 
   moveTo(topic: string, position: bigint): void {
@@ -193,7 +193,7 @@ export class LaneTransaction {
     next: ReadonlyMap<string, bigint>,
   ): LaneCommit {
     const { commit, lane } = this.#options;
-    const position = encodePosition({ ...owner, commit, next: Object.fromEntries(next) });
+    const position = positionRecords.encode({ ...owner, commit, next: Object.fromEntries(next) });
     const records = [
       ...this.#records,
       ...[...this.#entries.values()].map(({ record }) => record),

@@ -31,7 +31,7 @@ const ledgerEntry = new InternalRecord<EntryRecord>('LedgerEntry');
 export function encodeEntry(entry: Entry): Buffer {
   const { phase } = entry;
   const timeMs = phase.state === 'DONE' ? phase.completedMs : 0;
-  return ledgerEntry.encode(classOf(entry), timeMs, { ...entry, [FIELD_OF_STATE[phase.state]]: phase });
+  return ledgerEntry.encodeAs(classOf(entry), timeMs, { ...entry, [FIELD_OF_STATE[phase.state]]: phase });
 }
 
 function classOf({ commandType, phase }: Entry): ValueClass {

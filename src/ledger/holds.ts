@@ -9,7 +9,7 @@ import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/comm
 import { instantMs } from 'payment-processor-contract/instants';
 import { operationOf } from './settlement.ts';
 import type { Entry } from './entry.ts';
-import { InternalRecord, VALUE_CLASS } from './ledger-value.ts';
+import { InternalRecord } from './ledger-value.ts';
 
 export interface HoldOrder {
   readonly action: 'HOLD' | 'RELEASE';
@@ -54,7 +54,7 @@ export const holdOrder: z.ZodType<HoldOrder> = z.discriminatedUnion('action', [
   z.object({ action: z.literal('RELEASE'), commandTypes: z.array(text).max(TYPES_MAX), ...common }),
 ]);
 
-const records = new InternalRecord<HoldsRecord>('LaneHolds');
+export const holdRecords = new InternalRecord<HoldsRecord>('LaneHolds');
 
 export function typesOf({ commandTypes }: Pick<HoldOrder, 'commandTypes'>): readonly string[] {
   return commandTypes.length === 0 ? COMMAND_TYPES : commandTypes;
@@ -100,11 +100,7 @@ export function isHeld({ holds }: HoldsRecord, entry: Parameters<typeof heldBy>[
   return heldBy(entry).some((type) => holds[type] !== undefined && isInForce(holds[type], nowMs));
 }
 
-export function encodeHolds(record: HoldsRecord): Buffer {
-  return records.encode(VALUE_CLASS.kept, 0, record);
-}
-
 /** @throws LedgerFormatError for any other record */
 export function decodeHolds(value: Buffer | undefined): HoldsRecord {
-  return value === undefined ? NO_HOLDS : records.decode(value);
+  return value === undefined ? NO_HOLDS : holdRecords.decode(value);
 }

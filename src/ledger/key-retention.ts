@@ -2,7 +2,7 @@
  * The lane's `!retention` record: which keys the lane still knows. LEDGER_RETENTION alone does not tell, because raising it brings
  * no forgotten key back. An owner writes the record with its first commit if its setting differs from the last one.
  */
-import { InternalRecord, VALUE_CLASS } from './ledger-value.ts';
+import { InternalRecord } from './ledger-value.ts';
 
 export const RETENTION_KEY = '!retention';
 
@@ -13,16 +13,7 @@ export interface KeyRetention {
   readonly keptForMs: number;
 }
 
-const retentions = new InternalRecord<KeyRetention>('LaneRetention');
-
-export function encodeRetention(retention: KeyRetention): Buffer {
-  return retentions.encode(VALUE_CLASS.kept, 0, retention);
-}
-
-/** @throws LedgerFormatError for any other record */
-export function decodeRetention(value: Buffer): KeyRetention {
-  return retentions.decode(value);
-}
+export const retentionRecords = new InternalRecord<KeyRetention>('LaneRetention');
 
 /**
  * The time from which the lane knows every key with a result.

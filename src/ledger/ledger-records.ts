@@ -80,27 +80,19 @@ export interface PositionRecord {
   readonly epochs: Readonly<Record<string, readonly EpochSpan[]>>;
 }
 
-const owners = new InternalRecord<OwnerRecord>('LaneOwner');
+export const ownerRecords = new InternalRecord<OwnerRecord>('LaneOwner');
+export const positionRecords = new InternalRecord<PositionRecord>('LanePosition');
+/** Null: no message is marked. */
+export const suspectRecords = new InternalRecord<{ readonly message: Suspect | null }>('LaneSuspect');
 const claims = new InternalRecord<Omit<Claim, 'transactionalId'>>('LaneClaim');
-const positions = new InternalRecord<PositionRecord>('LanePosition');
-const suspects = new InternalRecord<{ readonly message: Suspect | null }>('LaneSuspect');
-
-export function encodeOwner(owner: OwnerRecord): Buffer {
-  return owners.encode(VALUE_CLASS.kept, 0, owner);
-}
-
-/** @throws LedgerFormatError for any other record */
-export function decodeOwner(value: Buffer): OwnerRecord {
-  return owners.decode(value);
-}
 
 /** Whether it is the owner record with the token, written by this release. Never throws for a foreign value. */
 export function isOwnerRecordOf(value: Buffer, token: string): boolean {
-  return owners.isOwn(value) && owners.decode(value).token === token;
+  return ownerRecords.isOwn(value) && ownerRecords.decode(value).token === token;
 }
 
 export function encodeClaim({ isFenced, processId, token }: Omit<Claim, 'transactionalId'>): Buffer {
-  return claims.encode(VALUE_CLASS.claim, 0, { processId, token, isFenced });
+  return claims.encodeAs(VALUE_CLASS.claim, 0, { processId, token, isFenced });
 }
 
 /**
@@ -109,23 +101,4 @@ export function encodeClaim({ isFenced, processId, token }: Omit<Claim, 'transac
  */
 export function decodeClaim(key: string, value: Buffer): Claim {
   return { ...claims.decode(value), transactionalId: key.slice(CLAIM_PREFIX.length) };
-}
-
-/** @param suspect null: clears the mark */
-export function encodeSuspect(suspect: Suspect | null): Buffer {
-  return suspects.encode(VALUE_CLASS.kept, 0, { message: suspect });
-}
-
-/** @throws LedgerFormatError for any other record */
-export function decodeSuspect(value: Buffer): Suspect | null {
-  return suspects.decode(value).message;
-}
-
-export function encodePosition(position: PositionRecord): Buffer {
-  return positions.encode(VALUE_CLASS.kept, 0, position);
-}
-
-/** @throws LedgerFormatError for any other record */
-export function decodePosition(value: Buffer): PositionRecord {
-  return positions.decode(value);
 }

@@ -25,6 +25,16 @@ export class LedgerFormatError extends Error {}
 /** A value with a schema that this process has not seen in any lane's ledger. */
 export class UnknownSchemaError extends LedgerFormatError {}
 
+/** @returns what `read` does; undefined if this release cannot read a value */
+export function readable<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof LedgerFormatError) return undefined;
+    throw error;
+  }
+}
+
 /**
  * UNKNOWN results, never forgotten. Each command type has its own class, so that the store counts them and finds the oldest without
  * decoding. The numbers are in stored values: they must not change with the list of commands.
@@ -150,8 +160,13 @@ export class InternalRecord<Value extends object> {
     this.#readOwn = this.#readerBy(text);
   }
 
+  /** A value that is never forgotten. @throws as `encodeAs` does */
+  encode(record: Value): Buffer {
+    return this.encodeAs(VALUE_CLASS.kept, 0, record);
+  }
+
   /** @throws Error if a field is of another type, or missing without a default */
-  encode(valueClass: ValueClass, timeMs: number, record: Value): Buffer {
+  encodeAs(valueClass: ValueClass, timeMs: number, record: Value): Buffer {
     const value = valueOf(avroBytes(this.#record.type, record, AT.body), valueClass, timeMs);
     this.#fingerprint.copy(value, AT.fingerprint);
     return value;

@@ -4,7 +4,7 @@
  */
 import type { Effect } from '../ledger/effect.ts';
 import { CARRIED_LENGTH_MAX, type Carried } from '../ledger/entry.ts';
-import { InternalRecord, LedgerFormatError, UnknownSchemaError, VALUE_CLASS } from '../ledger/ledger-value.ts';
+import { InternalRecord, LedgerFormatError, UnknownSchemaError } from '../ledger/ledger-value.ts';
 import { keyProblem } from 'payment-processor-contract/keys';
 import type { Quote, Transaction } from 'payment-processor-contract/types';
 
@@ -52,11 +52,11 @@ const records = new InternalRecord<Observation>('Observation', { isUntrusted: tr
 
 /** Reduces an observation that its lane would not accept to the fields that determine the status of transaction and quote. */
 export function encodeObservation(observation: Observation): Buffer {
-  const encoded = records.encode(VALUE_CLASS.kept, 0, observation);
+  const encoded = records.encode(observation);
   if (encoded.length <= COUNTED_FROM_BYTES) return encoded;
   if (encoded.length <= OBSERVATION_BYTES_MAX && decodeObservation(encoded) !== null) return encoded;
   const { quote, transaction } = observation;
-  return records.encode(VALUE_CLASS.kept, 0, {
+  return records.encode({
     ...observation,
     transaction: transaction === null ? null : shortTexts(transaction),
     quote: quote === null ? null : shortTexts(quote),

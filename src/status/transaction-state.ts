@@ -1,6 +1,6 @@
 /** The state of one transaction and its quote: a record of the lane's ledger, and the last state of the reducer's fold. */
 import type { Carried } from '../ledger/entry.ts';
-import { InternalRecord, LedgerFormatError, VALUE_CLASS } from '../ledger/ledger-value.ts';
+import { InternalRecord, readable, VALUE_CLASS } from '../ledger/ledger-value.ts';
 import { isFinalStatus } from 'payment-processor-contract/statuses';
 
 export interface TransactionState {
@@ -73,7 +73,7 @@ const records = new InternalRecord<TransactionState>('TransactionState');
 
 export function encodeTransactionState(state: TransactionState): Buffer {
   const restingMs = restingSinceMs(state);
-  return records.encode(restingMs === null ? VALUE_CLASS.kept : VALUE_CLASS.transaction, restingMs ?? 0, state);
+  return records.encodeAs(restingMs === null ? VALUE_CLASS.kept : VALUE_CLASS.transaction, restingMs ?? 0, state);
 }
 
 /** @throws LedgerFormatError for any other value */
@@ -83,12 +83,7 @@ export function decodeTransactionState(value: Buffer): TransactionState {
 
 /** Null for an unreadable record. Its lane reports it at the transaction's next event; no other lane stops for it. */
 export function readableState(value: Buffer): TransactionState | null {
-  try {
-    return decodeTransactionState(value);
-  } catch (error) {
-    if (error instanceof LedgerFormatError) return null;
-    throw error;
-  }
+  return readable(() => decodeTransactionState(value)) ?? null;
 }
 
 const EFFECT_STATUSES: ReadonlySet<string> = new Set(['PROCESSING', 'SENT', 'COMPLETED', 'REJECTED']);

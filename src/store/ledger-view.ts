@@ -4,7 +4,7 @@
  */
 import { decodeHolds, NO_HOLDS, type HoldsRecord } from '../ledger/holds.ts';
 import { HOLD_KEY, type OwnerRecord } from '../ledger/ledger-records.ts';
-import { LedgerFormatError } from '../ledger/ledger-value.ts';
+import { readable } from '../ledger/ledger-value.ts';
 import type { UnknownResult, UnknownResults } from './ledger-index.ts';
 import type { LedgerReader } from './ledger-reader.ts';
 import type { LedgerRestore, RestoreStatus } from './ledger-restore.ts';
@@ -61,14 +61,4 @@ export function ledgerStatus({ index, laneCount, reader, restore }: LedgerViewPa
 export function otherLaneCount(index: Pick<LmdbLedgerIndex, 'owner'>, laneCount: number): number | null {
   const recorded = Array.from({ length: laneCount }, (_, lane) => readable(() => index.owner(lane))?.laneCount ?? 0);
   return recorded.find((count) => count !== 0 && count !== laneCount) ?? null;
-}
-
-/** Undefined: there is none, or this release cannot read it. */
-function readable<Value>(read: () => Value | undefined): Value | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof LedgerFormatError) return undefined;
-    throw error;
-  }
 }

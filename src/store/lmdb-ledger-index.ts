@@ -16,8 +16,8 @@ import { open, type RootDatabase } from 'lmdb';
 import type { Entry } from '../ledger/entry.ts';
 import {
   decodeClaim,
-  decodeOwner,
-  decodePosition,
+  ownerRecords,
+  positionRecords,
   OWNER_KEY,
   POSITION_KEY,
   type Claim,
@@ -235,7 +235,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
 
   owner(lane: number): OwnerRecord | undefined {
     const value = this.value(lane, OWNER_KEY);
-    return value === undefined ? undefined : decodeOwner(value);
+    return value === undefined ? undefined : ownerRecords.decode(value);
   }
 
   claims(lane: number): Claim[] {
@@ -245,7 +245,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
 
   position(lane: number): PositionRecord | undefined {
     const value = this.value(lane, POSITION_KEY);
-    return value === undefined ? undefined : decodePosition(value);
+    return value === undefined ? undefined : positionRecords.decode(value);
   }
 
   /** While false, only `size` and `disk` may be called. */

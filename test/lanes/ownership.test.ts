@@ -7,7 +7,7 @@ import { acquireOwnership, Waits } from '../../src/lanes/ownership.ts';
 import {
   CLAIM_PREFIX,
   encodeClaim,
-  encodeOwner,
+  ownerRecords,
   OWNER_KEY,
   type OwnerRecord,
 } from '../../src/ledger/ledger-records.ts';
@@ -45,7 +45,7 @@ function putClaim(index: MemoryIndex, id: string, claim: Parameters<typeof encod
 /** The lane before it is taken: who owned it last and, if `isFenced` is given, still claims it. */
 function indexWith(owner: OwnerRecord, isFenced?: boolean): MemoryIndex {
   const index = new MemoryIndex(1);
-  put(index, OWNER_KEY, encodeOwner(owner));
+  put(index, OWNER_KEY, ownerRecords.encode(owner));
   if (isFenced !== undefined) putClaim(index, owner.transactionalId, { ...owner, isFenced });
   return index;
 }

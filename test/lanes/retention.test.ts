@@ -7,7 +7,7 @@ import { Retention } from '../../src/lanes/retention.ts';
 import type { LaneTransaction } from '../../src/lanes/transaction.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
-import { decodeRetention, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../../src/ledger/key-retention.ts';
+import { retentionRecords, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../../src/ledger/key-retention.ts';
 import { ENTRY_PREFIX, POSITION_KEY, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { LedgerFormatError } from '../../src/ledger/ledger-value.ts';
 import { encodeTransactionState, unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
@@ -114,7 +114,7 @@ describe('from when the lane knows all keys', () => {
 
   function recorded(): KeyRetention | null {
     const value = opened.index.value(0, RETENTION_KEY);
-    return value === undefined ? null : decodeRetention(value);
+    return value === undefined ? null : retentionRecords.decode(value);
   }
   /** The first commit of an owner with this setting. @returns whether it wrote the record */
   function firstCommitWith(days: number): boolean {

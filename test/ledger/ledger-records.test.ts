@@ -1,16 +1,13 @@
 /** Records of the ledger: additions of a newer release are passed over, and a record that is no entry is reported as none. */
 import { describe, expect, test } from 'vitest';
 import { decodeEntry, encodeEntry } from '../../src/ledger/entry-record.ts';
-import { decodeHolds, encodeHolds } from '../../src/ledger/holds.ts';
+import { decodeHolds, holdRecords } from '../../src/ledger/holds.ts';
 import {
   decodeClaim,
-  decodeOwner,
-  decodePosition,
-  decodeSuspect,
+  ownerRecords,
+  positionRecords,
+  suspectRecords,
   encodeClaim,
-  encodeOwner,
-  encodePosition,
-  encodeSuspect,
   isOwnerRecordOf,
 } from '../../src/ledger/ledger-records.ts';
 import {
@@ -122,14 +119,14 @@ describe('a ledger of JSON', () => {
   const json = Buffer.from('{"v":1,"token":"t"}');
 
   test('is refused, and the message says what to do', () => {
-    for (const read of [headOf, decodeEntry, decodeOwner])
+    for (const read of [headOf, decodeEntry, (bytes: Buffer) => ownerRecords.decode(bytes)])
       expect(() => read(json)).toThrow(/JSON format of builds before 1\.0\.0.*another TOPIC_PREFIX/);
     expect([mayBeUnfinished(json), mayBeUnknown(json)]).toEqual([true, true]);
   });
 });
 
 test('a record of another format says which release to run', () => {
-  expect(() => decodeOwner(Buffer.concat([Buffer.of(3), Buffer.alloc(30)]))).toThrow(
+  expect(() => ownerRecords.decode(Buffer.concat([Buffer.of(3), Buffer.alloc(30)]))).toThrow(
     'the ledger has a record of format 3, and this release reads format 2: run the release that wrote it',
   );
 });
@@ -137,9 +134,9 @@ test('a record of another format says which release to run', () => {
 test('the records of a lane are read as they were written', () => {
   const ids = { token: 'token-1', processId: 'process-1', transactionalId: 'id-1' };
   const owner = { ...ids, atMs: 1.5, barren: 1, fencedCallUntilMs: 7, laneCount: 1 };
-  expect(decodeOwner(encodeOwner(owner))).toEqual(owner);
-  expect(isOwnerRecordOf(encodeOwner(owner), 'token-1')).toBe(true);
-  expect(isOwnerRecordOf(encodeOwner(owner), 'token-2')).toBe(false);
+  expect(ownerRecords.decode(ownerRecords.encode(owner))).toEqual(owner);
+  expect(isOwnerRecordOf(ownerRecords.encode(owner), 'token-1')).toBe(true);
+  expect(isOwnerRecordOf(ownerRecords.encode(owner), 'token-2')).toBe(false);
   expect(isOwnerRecordOf(Buffer.from('of another release'), 'token-1')).toBe(false);
   const { processId, token, transactionalId } = owner;
   const claim = { token, processId, transactionalId, isFenced: true };
@@ -152,11 +149,11 @@ test('the records of a lane are read as they were written', () => {
     topicIds: { a: 'id' },
     epochs: { a: [{ epoch: 3, end: 2n ** 60n }] },
   };
-  expect(decodePosition(encodePosition(position))).toEqual(position);
-  expect(decodeSuspect(encodeSuspect(null))).toBeNull();
+  expect(positionRecords.decode(positionRecords.encode(position))).toEqual(position);
+  expect(suspectRecords.decode(suspectRecords.encode({ message: null }))).toEqual({ message: null });
   const suspect = { topic: 'a', offset: 2n ** 60n, tries: 2 };
-  expect(decodeSuspect(encodeSuspect(suspect))).toEqual(suspect);
+  expect(suspectRecords.decode(suspectRecords.encode({ message: suspect }))).toEqual({ message: suspect });
   const hold = { offset: '7', operator: 'jane', reason: 'audit', until: null, at: '2026-01-01T00:00:00Z' };
   const holds = { offset: '7', holds: { 'transfer-in': hold } };
-  expect(decodeHolds(encodeHolds(holds))).toEqual(holds);
+  expect(decodeHolds(holdRecords.encode(holds))).toEqual(holds);
 });

@@ -1,7 +1,7 @@
 /** What processes of one group report about the ledger and about trouble with lanes, in real runs. The tests run in order. */
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { decodeOwner, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
+import { ownerRecords, OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 import type { ProcessorState } from '../../src/ops/processor-state.ts';
 import type { RunningProcessor } from '../support/processor.ts';
 import { accountOf, transferInOf } from '../support/commands.ts';
@@ -77,7 +77,7 @@ async function transactionalIdOf(lane: number): Promise<string> {
   );
   const last = owners.at(-1)?.value;
   if (last == null) throw new Error(`lane ${lane} has no owner`);
-  return decodeOwner(last).transactionalId;
+  return ownerRecords.decode(last).transactionalId;
 }
 
 test('lanes of a fenced process count as lost, and are acquired again', async () => {

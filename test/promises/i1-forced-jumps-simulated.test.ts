@@ -3,7 +3,7 @@
  * published afterwards for redeliveries.
  */
 import { expect } from 'vitest';
-import { decodePosition, encodePosition, POSITION_KEY, type PositionRecord } from '../../src/ledger/ledger-records.ts';
+import { positionRecords, POSITION_KEY, type PositionRecord } from '../../src/ledger/ledger-records.ts';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { laneOf } from 'payment-processor-contract/keys';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
@@ -32,7 +32,7 @@ const saysStopped = (reason: string): boolean => reason.includes('is stopped');
 /** By lane, the last in the ledger. */
 async function positionsOf(stack: TestStack): Promise<Map<number, PositionRecord>> {
   const records = (await stack.readLedger()).flatMap(({ key, partition, value }) =>
-    key?.toString() === POSITION_KEY && value !== null ? [[partition, decodePosition(value)] as const] : [],
+    key?.toString() === POSITION_KEY && value !== null ? [[partition, positionRecords.decode(value)] as const] : [],
   );
   return new Map(records);
 }
@@ -97,8 +97,8 @@ test('a command topic that ends before what the lane has read stops it', async (
   await producer.connect();
   for (const { key, partition, value } of await stack.readLedger()) {
     if (key?.toString() !== POSITION_KEY || value === null) continue;
-    const position = decodePosition(value);
-    const ahead = encodePosition({ ...position, next: { ...position.next, [topic]: 1_000n } });
+    const position = positionRecords.decode(value);
+    const ahead = positionRecords.encode({ ...position, next: { ...position.next, [topic]: 1_000n } });
     await producer.send({ topic: stack.topics.ledger, messages: [{ key: POSITION_KEY, value: ahead, partition }] });
   }
   await producer.disconnect();
@@ -142,7 +142,7 @@ test('positions that are bound to no topic, for brokers did not know its id, are
   await answeredBefore(stack);
   const before = (await positionsOf(stack)).get(0)!;
   const { topicIds, ...unbound } = before;
-  const value = encodePosition({ ...unbound, topicIds: {} });
+  const value = positionRecords.encode({ ...unbound, topicIds: {} });
   const producer = stack.kafka.producer();
   await producer.connect();
   await producer.send({ topic: stack.topics.ledger, messages: [{ key: POSITION_KEY, value, partition: 0 }] });

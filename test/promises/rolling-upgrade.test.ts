@@ -11,8 +11,7 @@ import { learnSchema, schemaRecords, SCHEMA_PREFIX } from '../../src/ledger/ledg
 import { AVRO_OPTIONS } from 'payment-processor-contract/schemas';
 import { otherRelease } from '../ledger/other-release.ts';
 import {
-  decodePosition,
-  encodePosition,
+  positionRecords,
   ENTRY_PREFIX,
   POSITION_KEY,
   TRANSACTION_PREFIX,
@@ -236,14 +235,14 @@ async function writeToLedger(
 
 /** The topics here have names and ids of their own; commands are in them as they were, and nothing else. */
 function positionIn({ environment, topics }: TestStack, { topicPrefix }: LedgerFixture, value: Buffer): Buffer {
-  const position = decodePosition(value);
+  const position = positionRecords.decode(value);
   const commands = COMMAND_TYPES.map((type) => topics.commands[type]);
   const next = Object.entries(position.next).map(([theirs, offset]) => {
     const topic = theirs.replace(topicPrefix, environment['TOPIC_PREFIX'] ?? '');
     return [topic, commands.includes(topic) ? offset : 0n];
   });
   const moved = Object.fromEntries(next) as PositionRecord['next'];
-  return encodePosition({ ...position, next: moved, topicIds: {}, epochs: {} });
+  return positionRecords.encode({ ...position, next: moved, topicIds: {}, epochs: {} });
 }
 
 /** Those of entries, by which they are read as well. */

@@ -8,7 +8,7 @@ import {
   VALUE_CLASS,
 } from '../../src/ledger/ledger-value.ts';
 import { decodeObservation, encodeObservation, type Observation } from '../../src/status/observation.ts';
-import { decodePollRecord, encodePollRecord } from '../../src/status/poller/record.ts';
+import { pollRecords } from '../../src/status/poller/record.ts';
 import {
   decodeTransactionState,
   encodeTransactionState,
@@ -134,6 +134,6 @@ describe("a transaction's state", () => {
 test("the poller's record is read as it was written, or is a clear error", () => {
   const times = { startMs: 1, discoveredToMs: 2, sweptAtMs: null, forgottenAfterMs: 5, forgottenToMs: 6 };
   const record = { ...times, unlisted: [{ fromMs: 3, toMs: 4 }], sweep: null };
-  expect(decodePollRecord(encodePollRecord(record))).toEqual(record);
-  expect(() => decodePollRecord(encodeTransactionState(unseenState('a')))).toThrow(LedgerFormatError);
+  expect(pollRecords.decode(pollRecords.encode(record))).toEqual(record);
+  expect(() => pollRecords.decode(encodeTransactionState(unseenState('a')))).toThrow(LedgerFormatError);
 });

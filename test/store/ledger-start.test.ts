@@ -1,7 +1,7 @@
 /** Each lane's checkpoint is held against the ledger topic; what does not fit is read from the beginning. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { encodePosition, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
+import { positionRecords, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
 import { openLedgerStore } from '../../src/store/ledger-start.ts';
 import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
@@ -72,7 +72,7 @@ async function start(topic: string, laneCount: number, clockMs: number): Promise
 const POSITION = { token: 'token-1', commit: 1, next: {}, topicIds: {}, epochs: {} };
 
 function applyTo({ index }: Started, lane: number, nextOffset: number, timestampMs: number): void {
-  const record = { key: POSITION_KEY, value: encodePosition(POSITION), offset: 0n, timestampMs };
+  const record = { key: POSITION_KEY, value: positionRecords.encode(POSITION), offset: 0n, timestampMs };
   index.applyBatch(lane, [record], BigInt(nextOffset));
 }
 

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { encodeEntry } from '../../src/ledger/entry-record.ts';
-import { encodeOwner, ENTRY_PREFIX, OWNER_KEY, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
+import { ownerRecords, ENTRY_PREFIX, OWNER_KEY, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { decodeTransactionState, encodeTransactionState, unseenState } from '../../src/status/transaction-state.ts';
 import { donePhase, entryOf, entryRecord, intentPhase } from '../../proofs/bench/ledger-records.ts';
 import { otherRelease } from '../ledger/other-release.ts';
@@ -424,7 +424,7 @@ test('the owner and the last timestamp are kept with the checkpoint', async () =
   const ids = { token: 'token-1', processId: 'process-1', transactionalId: 'group-lane-1' };
   const owner = { ...ids, atMs: 5, barren: 0, fencedCallUntilMs: 0, laneCount: 1 };
   const first = await openIndex(directory);
-  const record = { key: OWNER_KEY, value: encodeOwner(owner), offset: 7n, timestampMs: 1234 };
+  const record = { key: OWNER_KEY, value: ownerRecords.encode(owner), offset: 7n, timestampMs: 1234 };
   first.index.applyBatch(1, [record], 9n);
   await first.index.close();
   const { index } = await openIndex(directory);

@@ -9,12 +9,17 @@ import { topicNames } from 'payment-processor-contract/topics';
 import type { Entry, Phase } from '../../../src/ledger/entry.ts';
 import { decodeEntry } from '../../../src/ledger/entry-record.ts';
 import {
-  decodeRetention,
+  retentionRecords,
   keysKnownFromMs,
   RETENTION_KEY,
   type KeyRetention,
 } from '../../../src/ledger/key-retention.ts';
-import { decodePosition, ENTRY_PREFIX, POSITION_KEY, type PositionRecord } from '../../../src/ledger/ledger-records.ts';
+import {
+  positionRecords,
+  ENTRY_PREFIX,
+  POSITION_KEY,
+  type PositionRecord,
+} from '../../../src/ledger/ledger-records.ts';
 import { learnSchema, LedgerFormatError, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
 import { readTombstonesKeptMs } from '../../../src/producers/topic-admin.ts';
 import { cliKafka, type CliSettings } from './context.ts';
@@ -61,7 +66,7 @@ const entryIn = (record: TopicRecord): Entry | null => decodedBy(decodeEntry, re
  * @throws CliFailure for a record of another release
  */
 export function admittedBy(record: TopicRecord | null): PositionRecord['next'] {
-  return record === null ? {} : (decodedBy(decodePosition, record)?.next ?? {});
+  return record === null ? {} : (decodedBy((value) => positionRecords.decode(value), record)?.next ?? {});
 }
 
 /**
@@ -122,7 +127,8 @@ export async function readKeys(settings: CliSettings, keys: ReadonlySet<string>)
       nowMs = Math.max(nowMs, record.timestampMs);
       const key = entryKeyOf(record);
       if (key !== null && keys.has(key)) entries.set(key, entryIn(record));
-      if (record.key?.toString() === RETENTION_KEY) retentions[record.partition] = decodedBy(decodeRetention, record);
+      if (record.key?.toString() === RETENTION_KEY)
+        retentions[record.partition] = decodedBy((value) => retentionRecords.decode(value), record);
     },
   });
   requireNothingHidden(hidden);

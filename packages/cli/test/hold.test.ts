@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
-import { encodeHolds, NO_HOLDS, withOrder, type HoldsRecord } from '../../../src/ledger/holds.ts';
+import { holdRecords, NO_HOLDS, withOrder, type HoldsRecord } from '../../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../../src/ledger/ledger-records.ts';
 import { transferInOf } from '../../../test/support/commands.ts';
 import { LANES } from '../../../test/support/stack-options.ts';
@@ -55,7 +55,7 @@ test('a hold that another order took back in one lane is not confirmed there whi
   const records = [holds(0), released, ...Array.from({ length: LANES - 1 }, (_, index) => holds(index + 1))];
   for (const [index, record] of records.entries()) {
     const partition = Math.max(0, index - 1);
-    await sendTo(kafka, topics.ledger, [{ key: HOLD_KEY, value: encodeHolds(record), partition }]);
+    await sendTo(kafka, topics.ledger, [{ key: HOLD_KEY, value: holdRecords.encode(record), partition }]);
   }
   const run = await held.ended;
   expect(run.stderr).toMatch(/not confirmed .* by lane 0 \(/);

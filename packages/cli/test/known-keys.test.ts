@@ -1,7 +1,7 @@
 /** From when each lane of the ledger knows all keys, as a redrive of many letters reads it. */
 import { expect, test } from 'vitest';
 import { topicNames } from 'payment-processor-contract/topics';
-import { encodeRetention, RETENTION_KEY } from '../../../src/ledger/key-retention.ts';
+import { retentionRecords, RETENTION_KEY } from '../../../src/ledger/key-retention.ts';
 import { schemaRecords } from '../../../src/ledger/ledger-value.ts';
 import { changeTopics } from '../../../test/support/topic-settings.ts';
 import { freshPrefix, kafkaOf, prepare, sendTo, settingsOf } from '../../client/test/fixtures.ts';
@@ -17,7 +17,7 @@ test('a lane that lost its record knows none, and none knows more than the topic
   const daysAgo = (days: number): number => nowMs - days * DAY_MS;
   const record = (lane: number, knownFromMs: number, keptForMs: number) => [
     ...Array.from(schemaRecords(), ([key, value]) => ({ key, value, partition: lane })),
-    { key: RETENTION_KEY, value: encodeRetention({ knownFromMs, keptForMs }), partition: lane },
+    { key: RETENTION_KEY, value: retentionRecords.encode({ knownFromMs, keptForMs }), partition: lane },
   ];
   // Lane 2 has lost its records.
   const messages = [...record(0, daysAgo(2), 30 * DAY_MS), ...record(1, daysAgo(90), 30 * DAY_MS)];

@@ -1,5 +1,5 @@
 /** The poller's progress that outlives its process: a record of lane 0's ledger. */
-import { InternalRecord, VALUE_CLASS } from '../../ledger/ledger-value.ts';
+import { InternalRecord } from '../../ledger/ledger-value.ts';
 
 export const POLL_KEY = '!poll';
 
@@ -25,13 +25,4 @@ export interface PollRecord {
   readonly forgottenToMs: number;
 }
 
-const records = new InternalRecord<PollRecord>('PollPosition');
-
-export function encodePollRecord(record: PollRecord): Buffer {
-  return records.encode(VALUE_CLASS.kept, 0, record);
-}
-
-/** @throws LedgerFormatError for a record of another format */
-export function decodePollRecord(value: Buffer): PollRecord {
-  return records.decode(value);
-}
+export const pollRecords = new InternalRecord<PollRecord>('PollPosition');

@@ -1,7 +1,7 @@
 /** Poison on the topic of observations. The topic is private, but a process that may write to it can have a bug. */
 import { encodeEntry } from '../../../src/ledger/entry-record.ts';
 import { encodeClaim } from '../../../src/ledger/ledger-records.ts';
-import { InternalRecord, VALUE_CLASS } from '../../../src/ledger/ledger-value.ts';
+import { InternalRecord } from '../../../src/ledger/ledger-value.ts';
 import type { Observation } from '../../../src/status/observation.ts';
 import { aQuote, aTransaction, entryAt } from '../../ledger/entries.ts';
 import { CODECS, type HeaderList } from '../record-batch.ts';
@@ -31,7 +31,7 @@ const any: Expected = {
 
 /** Like the processor's own, but without its size limit. */
 export function observationBytes(id: string, fields: object = {}, transaction: object = {}): Buffer {
-  return RECORDS.encode(VALUE_CLASS.kept, 0, { ...observationOf(id, transaction), ...fields });
+  return RECORDS.encode({ ...observationOf(id, transaction), ...fields });
 }
 
 function observationOf(id: string, transaction: object): Observation {
