@@ -7,29 +7,13 @@ import {
   type JsonObject,
 } from 'payment-processor-contract/lossless-json';
 import type { QuoteRequestDestination, QuoteRequestSource } from 'payment-processor-contract/types';
-import type { ChangeRequest, TransactionFilter } from './types.ts';
+import { FILTER_NAMES, type ChangeRequest, type TransactionFilter } from './types.ts';
 
 export interface RequestParts {
   method: 'GET' | 'POST';
   path: string;
   body: string | null;
 }
-
-/** Parameters of GET /transactions, in the order of the service's API description. */
-const FILTER_NAMES = [
-  'customerId',
-  'platformCustomerId',
-  'senderAccountIdentifier',
-  'receiverAccountIdentifier',
-  'status',
-  'type',
-  'reference',
-  'startDate',
-  'endDate',
-  'limit',
-  'cursor',
-  'sortOrder',
-] as const satisfies (keyof TransactionFilter)[];
 
 /**
  * The request of a change. Fields that are null are left out; int64 is written digit by digit.

@@ -21,21 +21,23 @@ export type ChangeRequest =
   | { operation: 'reject-transaction'; fields: RejectTransaction }
   | { operation: 'simulate-uma-receive'; fields: SimulateUmaReceive };
 
-/** The 12 parameters of GET /transactions; dates are ISO 8601. */
-export interface TransactionFilter {
-  customerId?: string;
-  platformCustomerId?: string;
-  senderAccountIdentifier?: string;
-  receiverAccountIdentifier?: string;
-  status?: string;
-  type?: string;
-  reference?: string;
-  startDate?: string;
-  endDate?: string;
-  limit?: number;
-  cursor?: string;
-  sortOrder?: string;
-}
+/** Parameters of GET /transactions, in the order of the service's API description. */
+export const FILTER_NAMES = [
+  'customerId',
+  'platformCustomerId',
+  'senderAccountIdentifier',
+  'receiverAccountIdentifier',
+  'status',
+  'type',
+  'reference',
+  'startDate',
+  'endDate',
+  'limit',
+  'cursor',
+  'sortOrder',
+] as const;
+/** Dates are ISO 8601. */
+export type TransactionFilter = { [Name in (typeof FILTER_NAMES)[number]]?: Name extends 'limit' ? number : string };
 
 /** The outcome of one HTTP call. The client never throws. */
 export type Answer =

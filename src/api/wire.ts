@@ -118,6 +118,11 @@ export function readTransaction(value: JsonValue): Read<Transaction> | null {
   return readResource(transactionShape, required, value);
 }
 
+/** A transaction of which only the id is known. */
+export function transactionWithId(id: string): Transaction {
+  return readRecord(transactionShape, { id }, '', []);
+}
+
 /** Reads a quote; null if it has no text `id`. */
 export function readQuote(value: JsonValue): Read<Quote> | null {
   return isIdentified(value) ? readResource(quoteShape, QUOTE_REQUIRED, value) : null;

@@ -1,8 +1,9 @@
 /** An operator's decision on a result makes the next revision, or is refused. Pure. */
+import { transactionWithId } from '../api/wire.ts';
 import { readCommandFields } from 'payment-processor-contract/command-fields';
 import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
-import type { CommandResult, OperatorDecision, Transaction } from 'payment-processor-contract/types';
+import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
 import type { Decision } from './decision.ts';
 import { subjectOf } from './effect.ts';
 import { proofOf, type Entry } from './entry.ts';
@@ -128,29 +129,6 @@ function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): C
     warnings: [],
   };
   return { ...acceptedResult(entry, verdict, 'OPERATOR', nowMs), httpStatus: null };
-}
-
-/** A transaction of which only the id is known. */
-function transactionWithId(id: string): Transaction {
-  return {
-    id,
-    status: null,
-    type: null,
-    destination: null,
-    customerId: null,
-    platformCustomerId: null,
-    receivedAmount: null,
-    settledAt: null,
-    createdAt: null,
-    updatedAt: null,
-    description: null,
-    counterpartyInformation: null,
-    source: null,
-    reconciliationInstructions: null,
-    rateDetails: null,
-    failureReason: null,
-    otherFieldsJson: null,
-  };
 }
 
 /** How the audit of each such decision begins. */

@@ -1,19 +1,10 @@
 /** What an answer means for its command, with and without an earlier call in doubt. Pure. */
-import type { Reading, ServiceError } from '../api/types.ts';
-import type { Quote, Transaction } from 'payment-processor-contract/types';
+import type { Reading } from '../api/types.ts';
 import type { HeldRefusal } from './entry.ts';
 import type { Settlement } from './operations.ts';
 
 export type Verdict =
-  | {
-      kind: 'accepted';
-      httpStatus: number;
-      quote: Quote | null;
-      transaction: Transaction | null;
-      rawResponse: string | null;
-      warnings: string[];
-    }
-  | { kind: 'refused'; httpStatus: number; error: ServiceError; rawResponse: string }
+  | Extract<Reading, { kind: 'accepted' | 'refused' }>
   /** The call may have taken effect. */
   | { kind: 'doubt'; reason: string }
   /** This call took no effect; retry after `afterMs`, or after our own back-off. */
@@ -46,20 +37,14 @@ export function verdictOf(
       return reading;
     case 'redirected':
     case 'unauthorized':
-      return { kind: 'wait', reason: reading.reason, afterMs: null, sent: true };
+      return wait(reading.reason);
     case 'not-here':
       // It may be a proxy's page in place of the service's answer, after the service took the call.
       if (reading.error.code === null) return doubt(reading, 'without an error code');
-      if (reading.serviceFails)
-        return {
-          kind: 'wait',
-          reason: `HTTP ${reading.httpStatus}, and GET /transactions fails too`,
-          afterMs: null,
-          sent: true,
-        };
+      if (reading.serviceFails) return wait(`HTTP ${reading.httpStatus}, and GET /transactions fails too`);
       return inDoubt ? refusedInDoubt(reading, settlement, mayBeUnderWay) : refusal(reading);
     case 'told-to-wait':
-      return { kind: 'wait', reason: reading.reason, afterMs: reading.retryAfterMs, sent: true };
+      return wait(reading.reason, reading.retryAfterMs);
     case 'conflict':
       if (!inDoubt) return refusal(reading);
       // A conflict may mean that the service took the first call. So even with the same key this is not the first call's answer.
@@ -72,19 +57,13 @@ export function verdictOf(
   }
 }
 
-interface RefusalReading {
-  httpStatus: number;
-  error: ServiceError;
-  rawResponse: string;
-}
-
 /** A refusal of this call, while an earlier one is in doubt. */
-function refusedInDoubt(reading: RefusalReading, settlement: Settlement, mayBeUnderWay: boolean): Verdict {
+function refusedInDoubt(reading: HeldRefusal, settlement: Settlement, mayBeUnderWay: boolean): Verdict {
   switch (settlement) {
     // The same key gets the first call's answer, if the service itself answers and that call is over.
     case 'SAME_KEY':
       if (mayBeUnderWay || reading.error.code === null || NOT_OF_THE_FIRST_CALL.has(reading.httpStatus))
-        return waitForService(reading);
+        return wait(`HTTP ${reading.httpStatus}, which may not be the first call's answer`);
       return refusal(reading);
     // A plain quote moves nothing.
     case 'HARMLESS':
@@ -97,11 +76,11 @@ function refusedInDoubt(reading: RefusalReading, settlement: Settlement, mayBeUn
   }
 }
 
-function refusal({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
+function refusal({ httpStatus, error, rawResponse }: HeldRefusal): Verdict {
   return { kind: 'refused', httpStatus, error, rawResponse };
 }
 
-function lookUp({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
+function lookUp({ httpStatus, error, rawResponse }: HeldRefusal): Verdict {
   return {
     kind: 'look-up',
     reason: `HTTP ${httpStatus} while an earlier call is in doubt`,
@@ -109,19 +88,14 @@ function lookUp({ httpStatus, error, rawResponse }: RefusalReading): Verdict {
   };
 }
 
-function doubt({ httpStatus }: RefusalReading, why: string): Verdict {
+function doubt({ httpStatus }: HeldRefusal, why: string): Verdict {
   return { kind: 'doubt', reason: `HTTP ${httpStatus} ${why}` };
 }
 
-function waitForService({ httpStatus }: RefusalReading): Verdict {
-  return {
-    kind: 'wait',
-    reason: `HTTP ${httpStatus}, which may not be the first call's answer`,
-    afterMs: null,
-    sent: true,
-  };
+function wait(reason: string, afterMs: number | null = null): Verdict {
+  return { kind: 'wait', reason, afterMs, sent: true };
 }
 
-function undecidable({ httpStatus }: RefusalReading): Verdict {
+function undecidable({ httpStatus }: HeldRefusal): Verdict {
   return { kind: 'undecidable', reason: `HTTP ${httpStatus} while an earlier call is in doubt` };
 }
