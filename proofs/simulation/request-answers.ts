@@ -4,7 +4,7 @@
  */
 import { createRequire } from 'node:module';
 import zlib from 'node:zlib';
-import { makeDecoder, makeEncoder, type Decoder, type Encoder } from '../../src/producers/kafka-cluster.ts';
+import { Decoder, Encoder } from '../../src/producers/kafka-cluster.ts';
 import { BrokerError, brokerError } from './broker-error.ts';
 import type { ProducedBatch, SimulatedBroker } from './simulated-broker.ts';
 import type { NewRecord } from './simulated-log.ts';
@@ -60,7 +60,7 @@ export function pointOf(apiKey: number, bytes: Buffer): string {
 
 /** @param node that received the request */
 export function answerTo(broker: SimulatedBroker, node: number, apiKey: number, bytes: Buffer): Buffer {
-  const decoder = makeDecoder(bytes) as BatchDecoder;
+  const decoder = new Decoder(bytes) as BatchDecoder;
   switch (apiKey) {
     case API.produce:
       return produce(broker, node, decoder);
@@ -116,7 +116,7 @@ function produce(broker: SimulatedBroker, node: number, decoder: BatchDecoder): 
     });
     return { topic, partition, code, ...at };
   });
-  return byTopic(makeEncoder(), answers, (encoder, { code, firstOffset, partition, timestampMs }) => {
+  return byTopic(new Encoder(), answers, (encoder, { code, firstOffset, partition, timestampMs }) => {
     encoder.writeInt32(partition).writeInt16(code).writeInt64(BigInt(firstOffset));
     encoder.writeInt64(BigInt(Math.floor(timestampMs))).writeInt64(NO_OFFSET);
   }).writeInt32(0).buffer;
@@ -155,7 +155,7 @@ export function batchOf(bytes: Buffer): ProducedBatch {
   const [firstTimestamp, count] = [bytes.readBigInt64BE(27), bytes.readInt32BE(57)];
   const context = { firstOffset: '0', firstTimestamp: String(firstTimestamp), magicByte: MAGIC };
   const packed = bytes.subarray(RECORDS_AT);
-  const decoder = makeDecoder(
+  const decoder = new Decoder(
     (attributes & CODEC_MASK) === ZSTD ? zlib.zstdDecompressSync(packed) : packed,
   ) as BatchDecoder;
   const records = Array.from({ length: count }, () => {
@@ -191,7 +191,7 @@ function codeOf(work: () => void): number {
 }
 
 function unthrottled(): Encoder {
-  return makeEncoder().writeInt32(0);
+  return new Encoder().writeInt32(0);
 }
 
 function ofTopics<Part>(decoder: Decoder, read: (topic: string) => Part): Part[] {

@@ -78,18 +78,9 @@ const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
 /** An unlisted code fails the transaction, because we do not know which records were written. */
 export function verdictOf(errorCode: number): BrokerVerdict {
   const [name, kind] = CODES[errorCode] ?? [`UNKNOWN_ERROR_${errorCode}`, 'not-committed'];
-  switch (kind) {
-    case 'done':
-      return { kind };
-    case 'duplicate':
-    case 'busy':
-    case 'moved':
-      return { kind, name };
-    case 'fenced':
-    case 'refused':
-    case 'not-committed':
-      return { kind: 'failed', name, failure: kind };
-  }
+  if (kind === 'done') return { kind };
+  if (kind === 'duplicate' || kind === 'busy' || kind === 'moved') return { kind, name };
+  return { kind: 'failed', name, failure: kind };
 }
 
 /** A broker answered with an error code. `type` is kafkajs's name for it, which distinguishes refusals from outages. */

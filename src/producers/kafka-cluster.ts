@@ -26,17 +26,9 @@ export interface Decoder {
 }
 
 const require = createRequire(import.meta.url);
-const EncoderClass = require('kafkajs/src/protocol/encoder') as new (bytes?: number) => Encoder;
-const DecoderClass = require('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => Decoder;
-
-/** @param bytes the initial capacity */
-export function makeEncoder(bytes?: number): Encoder {
-  return new EncoderClass(bytes);
-}
-
-export function makeDecoder(bytes: Buffer): Decoder {
-  return new DecoderClass(bytes);
-}
+/** Its argument is the initial capacity. */
+export const Encoder = require('kafkajs/src/protocol/encoder') as new (bytes?: number) => Encoder;
+export const Decoder = require('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => Decoder;
 
 interface Decoded<Answer> {
   readonly answer: Answer;

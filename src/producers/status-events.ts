@@ -10,15 +10,10 @@ export function statusRecords(writer: ResultWriter, lanes: number, reduction: Re
   const records: OutgoingRecord[] = [];
   const { transactionEvent, quoteEvents, state } = reduction;
   if (transactionEvent !== null) {
-    const name = eventIdNames.transactionStatus(writer.topicPrefix, transactionEvent.transactionId, state.changes);
+    const { transactionId: id } = transactionEvent;
+    const name = eventIdNames.transactionStatus(writer.topicPrefix, id, state.changes);
     records.push(
-      record(
-        writer.topics.transactionStatusChanged,
-        'TransactionStatusChanged',
-        transactionEvent.transactionId,
-        name,
-        transactionEvent,
-      ),
+      record(writer.topics.transactionStatusChanged, 'TransactionStatusChanged', id, name, transactionEvent),
     );
   }
   for (const [index, event] of quoteEvents.entries()) {

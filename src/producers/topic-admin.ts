@@ -48,21 +48,12 @@ export async function checkTopics(
     );
     const lanesProblem = wrongLanes(states, settings);
     const problems = definitions.flatMap((definition): TopicProblem[] => {
-      const state = states.get(definition.topic);
-      if (state !== undefined) {
-        return problemsOf(definition, state, settings).filter(
-          ({ kind }) => lanesProblem === null || kind !== 'partitions',
-        );
-      }
-      return [
-        {
-          topic: definition.topic,
-          kind: 'missing',
-          message: `topic ${definition.topic} does not exist: ${missingTopicsRemedy([definition.topic])}`,
-        },
-      ];
+      const { topic } = definition;
+      const state = states.get(topic);
+      if (state !== undefined) return problemsOf(definition, state, settings);
+      return [{ topic, kind: 'missing', message: `topic ${topic} does not exist: ${missingTopicsRemedy([topic])}` }];
     });
-    return lanesProblem === null ? problems : [lanesProblem, ...problems];
+    return lanesProblem === null ? problems : [lanesProblem, ...problems.filter(({ kind }) => kind !== 'partitions')];
   });
 }
 
@@ -130,70 +121,53 @@ async function readStates(admin: Admin, topics: string[]): Promise<Map<string, T
 }
 
 function problemsOf(definition: TopicDefinition, state: TopicState, settings: TopicSettings): TopicProblem[] {
-  const { topic } = definition;
+  const { cleanupPolicy, maxMessageBytes, purpose, timestampType, topic } = definition;
   const problems: TopicProblem[] = [];
+  const problem = (kind: TopicProblem['kind'], what: string): void =>
+    void problems.push({ topic, kind, message: `topic ${topic} ${what}` });
   const value = (name: string): string => state.configuration.get(name) ?? '';
 
-  if (state.partitions !== definition.partitions) {
-    problems.push({
-      topic,
-      kind: 'partitions',
-      message: `topic ${topic} has ${state.partitions} partitions but LANES is ${settings.LANES}: ${LANES_REMEDY}`,
-    });
+  if (state.partitions !== definition.partitions)
+    problem('partitions', `has ${state.partitions} partitions but LANES is ${settings.LANES}: ${LANES_REMEDY}`);
+  if (value('cleanup.policy') !== cleanupPolicy)
+    problem(
+      'cleanup',
+      `has cleanup.policy=${value('cleanup.policy')}, but must have ${cleanupPolicy}: ${alteration(topic, 'cleanup.policy', cleanupPolicy)}`,
+    );
+  if (timestampType === 'LogAppendTime' && value('message.timestamp.type') !== 'LogAppendTime')
+    problem(
+      'timestamp',
+      `has message.timestamp.type=${value('message.timestamp.type')}, so ${purpose === 'ledger' ? "a single process's wrong clock could make the ledger forget keys early" : "publishers' clocks would decide the age of a command"}: ${alteration(topic, 'message.timestamp.type', 'LogAppendTime')}`,
+    );
+  if (purpose !== 'command') {
+    if (Number(value('max.message.bytes')) < maxMessageBytes)
+      problem(
+        'size',
+        `has max.message.bytes=${value('max.message.bytes')} and must have at least ${maxMessageBytes}, so that any command with its headers fits: ${alteration(topic, 'max.message.bytes', String(maxMessageBytes))}`,
+      );
+    return problems;
   }
-  if (value('cleanup.policy') !== definition.cleanupPolicy) {
-    problems.push({
-      topic,
-      kind: 'cleanup',
-      message: `topic ${topic} has cleanup.policy=${value('cleanup.policy')}, but must have ${definition.cleanupPolicy}: ${alteration(topic, 'cleanup.policy', definition.cleanupPolicy)}`,
-    });
-  }
-  if (definition.timestampType === 'LogAppendTime' && value('message.timestamp.type') !== 'LogAppendTime') {
-    problems.push({
-      topic,
-      kind: 'timestamp',
-      message: `topic ${topic} has message.timestamp.type=${value('message.timestamp.type')}, so ${definition.purpose === 'ledger' ? "a single process's wrong clock could make the ledger forget keys early" : "publishers' clocks would decide the age of a command"}: ${alteration(topic, 'message.timestamp.type', 'LogAppendTime')}`,
-    });
-  }
-  if (Number(value('max.message.bytes')) < definition.maxMessageBytes && definition.purpose !== 'command') {
-    problems.push({
-      topic,
-      kind: 'size',
-      message: `topic ${topic} has max.message.bytes=${value('max.message.bytes')} and must have at least ${definition.maxMessageBytes}, so that any command with its headers fits: ${alteration(topic, 'max.message.bytes', String(definition.maxMessageBytes))}`,
-    });
-  }
-  if (definition.purpose === 'command') problems.push(...retentionProblems(definition, value, settings));
-  return problems;
-}
-
-function retentionProblems(
-  definition: TopicDefinition,
-  value: (name: string) => string,
-  settings: TopicSettings,
-): TopicProblem[] {
-  const { topic } = definition;
   const longestAgeMs = Math.max(...Object.values(settings.COMMAND_MAX_AGE));
   const retentionMs = Number(value('retention.ms'));
-  const problems: TopicProblem[] = [];
-  const problem = (message: string): void => void problems.push({ topic, kind: 'retention', message });
-  if (retentionMs === -1 || retentionMs > settings.LEDGER_RETENTION) {
+  if (retentionMs === -1 || retentionMs > settings.LEDGER_RETENTION)
     problem(
-      `topic ${topic} keeps commands for ${retentionMs === -1 ? 'ever' : `${retentionMs} ms`}, longer than their keys are remembered ` +
+      'retention',
+      `keeps commands for ${retentionMs === -1 ? 'ever' : `${retentionMs} ms`}, longer than their keys are remembered ` +
         `(LEDGER_RETENTION): ${alteration(topic, 'retention.ms', String(settings.LEDGER_RETENTION))}, or raise LEDGER_RETENTION`,
     );
-  } else if (retentionMs <= longestAgeMs) {
+  else if (retentionMs <= longestAgeMs)
     problem(
-      `topic ${topic} keeps commands for ${retentionMs} ms, no longer than the longest COMMAND_MAX_AGE (${longestAgeMs} ms), ` +
+      'retention',
+      `keeps commands for ${retentionMs} ms, no longer than the longest COMMAND_MAX_AGE (${longestAgeMs} ms), ` +
         'so retention could delete a command that still waits: raise retention.ms or lower COMMAND_MAX_AGE',
     );
-  }
   const retentionBytes = value('retention.bytes');
-  if (retentionBytes !== '-1') {
+  if (retentionBytes !== '-1')
     problem(
-      `topic ${topic} has retention.bytes=${retentionBytes}, so retention could delete commands that still wait: ` +
+      'retention',
+      `has retention.bytes=${retentionBytes}, so retention could delete commands that still wait: ` +
         alteration(topic, 'retention.bytes', '-1'),
     );
-  }
   return problems;
 }
 

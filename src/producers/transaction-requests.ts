@@ -2,7 +2,7 @@
  * The requests of a transactional producer. Brokers support these versions since Kafka 2.1. Later versions follow KIP-890: the epoch
  * changes with each transaction. Answers carry error codes, which `broker-verdicts.ts` judges.
  */
-import { makeDecoder, makeEncoder, type BrokerRequest, type Decoder, type Encoder } from './kafka-cluster.ts';
+import { Decoder, Encoder, type BrokerRequest } from './kafka-cluster.ts';
 
 export interface PartitionName {
   readonly topic: string;
@@ -42,7 +42,7 @@ export function initProducerIdRequest(
 ): BrokerRequest<{ errorCode: number; producerId: bigint; epoch: number }> {
   return requestOf(
     { apiKey: 22, apiVersion: 1, apiName: 'InitProducerId' },
-    () => makeEncoder().writeString(transactionalId).writeInt32(timeoutMs),
+    () => new Encoder().writeString(transactionalId).writeInt32(timeoutMs),
     (decoder) => {
       const throttleMs = decoder.readInt32();
       const errorCode = decoder.readInt16();
@@ -83,7 +83,7 @@ export function produceRequest(
     { apiKey: 0, apiVersion: 7, apiName: 'Produce' },
     () => {
       const bytes = batches.reduce((sum, batch) => sum + batch.bytes.length + batch.topic.length, FIELDS_BYTES);
-      const encoder = makeEncoder(bytes)
+      const encoder = new Encoder(bytes)
         .writeString(transactionalId)
         .writeInt16(ALL_REPLICAS)
         .writeInt32(REPLICAS_MS_MAX);
@@ -126,7 +126,7 @@ function requestOf<Answer>(
     request: { ...api, encode: async () => encode() },
     response: {
       decode: async (bytes) => {
-        const { answer, throttleMs } = decode(makeDecoder(bytes));
+        const { answer, throttleMs } = decode(new Decoder(bytes));
         return { answer, clientSideThrottleTime: throttleMs };
       },
       parse: async ({ answer }) => answer,
@@ -135,7 +135,7 @@ function requestOf<Answer>(
 }
 
 function encoderFor({ epoch, producerId, transactionalId }: ProducerName): Encoder {
-  return makeEncoder().writeString(transactionalId).writeInt64(producerId).writeInt16(epoch);
+  return new Encoder().writeString(transactionalId).writeInt64(producerId).writeInt16(epoch);
 }
 
 function writeByTopic<Part extends PartitionName>(

@@ -1,6 +1,6 @@
 /** Answers that no broker should give: none is taken for another, and none takes memory or time that its bytes do not. */
 import { expect, test } from 'vitest';
-import { makeEncoder, type Encoder } from '../../src/producers/kafka-cluster.ts';
+import { Encoder } from '../../src/producers/kafka-cluster.ts';
 import {
   addPartitionsRequest,
   endTransactionRequest,
@@ -31,11 +31,11 @@ test.each<[string, Request, Encoder]>([
   [
     'InitProducerId',
     initProducerIdRequest('id', 1),
-    makeEncoder().writeInt32(0).writeInt16(0).writeInt64(1n).writeInt16(0),
+    new Encoder().writeInt32(0).writeInt16(0).writeInt64(1n).writeInt16(0),
   ],
-  ['AddPartitionsToTxn', ADD, oneTopic(makeEncoder().writeInt32(0))],
-  ['Produce', PRODUCE, oneTopic(makeEncoder()).writeInt64(7n).writeInt64(-1n).writeInt64(0n).writeInt32(0)],
-  ['EndTxn', endTransactionRequest(PRODUCER, true), makeEncoder().writeInt32(0).writeInt16(0)],
+  ['AddPartitionsToTxn', ADD, oneTopic(new Encoder().writeInt32(0))],
+  ['Produce', PRODUCE, oneTopic(new Encoder()).writeInt64(7n).writeInt64(-1n).writeInt64(0n).writeInt32(0)],
+  ['EndTxn', endTransactionRequest(PRODUCER, true), new Encoder().writeInt32(0).writeInt16(0)],
 ])('%s: an answer that was cut anywhere is none', async (_, { response }, { buffer }) => {
   await response.decode(buffer);
   for (let length = 0; length < buffer.length; length += 1)
@@ -43,8 +43,8 @@ test.each<[string, Request, Encoder]>([
 });
 
 test.each<[string, Request, Encoder]>([
-  ['AddPartitionsToTxn', ADD, makeEncoder().writeInt32(0)],
-  ['Produce', PRODUCE, makeEncoder()],
+  ['AddPartitionsToTxn', ADD, new Encoder().writeInt32(0)],
+  ['Produce', PRODUCE, new Encoder()],
 ])('%s: an array that is longer than the answer, and would never end, is given up', async (_, { response }, begun) => {
   await expect(response.decode(endless(begun).buffer)).rejects.toThrow('without a name');
 });
