@@ -15,7 +15,7 @@ import {
   type OwnerRecord,
 } from '../ledger/ledger-records.ts';
 import { batchName, type OutgoingRecord } from '../producers/record-batch.ts';
-import type { OwnCommit } from '../store/own-commits.ts';
+import type { OwnCommit } from '../store/ledger-reader.ts';
 import type { Committer } from './committer.ts';
 import type { LaneCommit } from './lane-commit.ts';
 import type { Committed, Filler, Loop, Seat } from './loop.ts';

@@ -5,7 +5,7 @@
 import type { Entry } from '../ledger/entry.ts';
 import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { decodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
-import type { LedgerIndex } from '../store/ledger-index.ts';
+import type { LedgerIndex } from '../store/lmdb-ledger-index.ts';
 import { workClassOf, type WorkClass } from './work-classes.ts';
 
 interface Recent<Value> {

@@ -10,7 +10,7 @@
 import { aheadMsOf } from 'payment-processor-contract/clock';
 import { longestWaitMs, sentEarlier, takenUp } from '../ledger/wrong-clocks.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
-import type { OwnCommit } from '../store/own-commits.ts';
+import type { OwnCommit } from '../store/ledger-reader.ts';
 import { AdmittedTime } from './admitted-time.ts';
 import { CommandAdmission, type AdmissionCause } from './admission.ts';
 import { Answers } from './answers.ts';

@@ -6,7 +6,7 @@ import type { GroupMember, GroupOffset } from '../consumers/group-member.ts';
 import type { MessageFailures } from '../consumers/message-failures.ts';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
-import type { LedgerIndex } from '../store/ledger-index.ts';
+import type { LedgerIndex } from '../store/lmdb-ledger-index.ts';
 import type { LedgerReader } from '../store/ledger-reader.ts';
 import type { Repeats } from 'payment-processor-contract/repeats';
 import type { Calls } from './calls.ts';

@@ -7,7 +7,7 @@ import { proofOf } from '../ledger/entry.ts';
 import { instantInWords } from '../ledger/time-limit.ts';
 import type { CommandType, Outcome } from 'payment-processor-contract/commands';
 import { keyProblem } from 'payment-processor-contract/keys';
-import type { CommandView } from '../store/command-view.ts';
+import type { CommandView } from '../store/ledger-view.ts';
 import { jsonReply, type Reply, type RequestHeaders } from './http-server.ts';
 import { maskText } from './log-redaction.ts';
 

@@ -1,4 +1,4 @@
-import type { CommandView } from '../store/command-view.ts';
+import type { CommandView } from '../store/ledger-view.ts';
 import { commandReply } from './command-state.ts';
 import { AFTER_HEADER, MEMBER_PATH } from './group/ask-member.ts';
 import type { GroupWatch } from './group/group-watch.ts';

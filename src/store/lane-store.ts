@@ -78,7 +78,7 @@ export class LaneStore {
   /** The last place of all rows: a later place is appended, so that pages fill up. */
   #lastPlace: Buffer;
 
-  /** @throws RowDamagedError */
+  /** @throws Error for a damaged row */
   constructor(tables: LaneTables, lane: number) {
     this.#tables = tables;
     this.#headKey = Buffer.from(`lane-${lane}`);

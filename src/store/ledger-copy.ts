@@ -5,13 +5,16 @@
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
+import { laneOf } from 'payment-processor-contract/keys';
 import { tombstonesKeptMs } from 'payment-processor-contract/topic-definitions';
 import type { TopicNames } from 'payment-processor-contract/topics';
-import { commandView, type CommandView } from './command-view.ts';
+import { decodeHolds, NO_HOLDS } from '../ledger/holds.ts';
+import { HOLD_KEY } from '../ledger/ledger-records.ts';
+import { LedgerFormatError, readable } from '../ledger/ledger-value.ts';
 import { LedgerReader, type LedgerReaderOptions } from './ledger-reader.ts';
 import { LedgerRestore } from './ledger-restore.ts';
 import { openLedgerStore, type LedgerStartOptions } from './ledger-start.ts';
-import { ledgerStatus, otherLaneCount, type LedgerStatus } from './ledger-view.ts';
+import type { CommandView, LedgerLaneStatus, LedgerStatus } from './ledger-view.ts';
 import { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
 export interface LedgerCopyOptions {
@@ -23,6 +26,9 @@ export interface LedgerCopyOptions {
   /** Replaces the process's own store under STATE_DIR. */
   readonly index?: LmdbLedgerIndex;
 }
+
+/** As many as fit on a page; the ledger has them all. */
+const OLDEST_UNKNOWN_MAX = 20;
 
 export class LedgerCopy {
   readonly #options: LedgerCopyOptions;
@@ -114,13 +120,35 @@ export class LedgerCopy {
   /** The ledger's view of all lanes, including those of other processes. */
   status(): LedgerStatus {
     const { index, reader } = this;
-    return ledgerStatus({ laneCount: this.#options.reader.laneCount, index, reader, restore: this.#restore });
+    const restore = this.#restore.status();
+    if (!index.isOpen()) return { lanes: [], oldestUnknown: [], restore, disk: null };
+    const { laneCount } = this.#options.reader;
+    const lanes = Array.from({ length: laneCount }, (_, lane): LedgerLaneStatus => {
+      const { holds } = readable(() => decodeHolds(index.value(lane, HOLD_KEY))) ?? NO_HOLDS;
+      const owner = readable(() => index.owner(lane)) ?? null;
+      return { lane, owner, nextOffset: reader.position(lane), unknown: index.unknown(lane), holds };
+    });
+    const oldestUnknown = lanes
+      .filter(({ unknown }) => unknown.length > 0)
+      .flatMap(({ lane }) => index.oldestUnknown(lane, OLDEST_UNKNOWN_MAX).map((result) => ({ ...result, lane })))
+      .sort((left, right) => left.completedMs - right.completedMs)
+      .slice(0, OLDEST_UNKNOWN_MAX);
+    return { lanes, oldestUnknown, restore, disk: index.disk() };
   }
 
-  /** The ledger's view of one command, in any lane. */
+  /** The ledger's view of one command, in any lane. Reads one row. @param key without the prefix of the ledger */
   command(key: string): CommandView {
     const { index, reader } = this;
-    return commandView({ laneCount: this.#options.reader.laneCount, index, reader }, key);
+    if (!index.isOpen()) return { kind: 'not-open' };
+    const lane = laneOf(key, this.#options.reader.laneCount);
+    try {
+      const entry = index.entry(lane, key);
+      if (entry === undefined) return { kind: 'unknown', lane, nextOffset: reader.position(lane) };
+      return { kind: 'known', lane, entry, owner: index.owner(lane) ?? null };
+    } catch (error) {
+      if (error instanceof LedgerFormatError) return { kind: 'unreadable', lane, problem: error.message };
+      throw error;
+    }
   }
 
   /** Applies everything read so far. Bounded. */
@@ -129,4 +157,10 @@ export class LedgerCopy {
     await this.reader.stop();
     await this.index.close();
   }
+}
+
+/** As `otherLaneCount` of the copy. A lane of another format stops by itself. */
+export function otherLaneCount(index: Pick<LmdbLedgerIndex, 'owner'>, laneCount: number): number | null {
+  const recorded = Array.from({ length: laneCount }, (_, lane) => readable(() => index.owner(lane))?.laneCount ?? 0);
+  return recorded.find((count) => count !== 0 && count !== laneCount) ?? null;
 }

@@ -13,13 +13,32 @@
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { TopicTail, type TailedRecord } from '../consumers/topic-tail.ts';
-import { POSITION_KEY, TRANSACTION_PREFIX, type Claimant } from '../ledger/ledger-records.ts';
+import {
+  CLAIM_PREFIX,
+  decodeClaim,
+  isOwnerRecordOf,
+  OWNER_KEY,
+  POSITION_KEY,
+  TRANSACTION_PREFIX,
+  type Claimant,
+} from '../ledger/ledger-records.ts';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
-import { ClaimWatch } from './claim-watch.ts';
+import type { WrittenAt } from '../producers/producer-session.ts';
+import type { OutgoingRecord } from '../producers/record-batch.ts';
 import type { LedgerRecord } from './ledger-index.ts';
 import type { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
-import { endOffset, ledgerRecords, neededOffset, type OwnCommit } from './own-commits.ts';
+
+/** A commit of a lane that is open here. */
+export interface OwnCommit extends WrittenAt {
+  /**
+   * It directly follows the producer's previous commit: only a control record lies between them. Brokers write a transaction's
+   * control record before its producer's next transaction, so nothing else fits into the one offset between them.
+   */
+  readonly isNext: boolean;
+  /** Its records in the lane's ledger, in order. */
+  readonly records: readonly OutgoingRecord[];
+}
 
 export interface LedgerReaderOptions {
   readonly settings: KafkaSettings;
@@ -43,6 +62,19 @@ export interface LedgerReaderOptions {
   readonly onFatal: (error: Error) => void;
 }
 
+/** An acquisition that waits for its owner record. */
+interface Wait {
+  /** Of our owner record. */
+  readonly token: string;
+  /**
+   * Records of claims, by key. Decoded at the end: compaction keeps only a schema's last copy, which may come after the claims that
+   * use it.
+   */
+  readonly claims: Map<string, Buffer>;
+  /** Called at that record, with the claims of others before it that still stand. */
+  readonly seen: (claimants: readonly Claimant[]) => void;
+}
+
 /** After this long without a commit, the reader fetches the lane from Kafka again. */
 const SILENT_MS = 2_000;
 
@@ -53,12 +85,11 @@ export class LedgerReader {
   readonly #next: bigint[];
   /** The same, but past the control records that follow the last record: those never reach readers. */
   readonly #passed: bigint[];
-  /** Acquisitions that wait for their owner record, by lane. */
-  readonly #waiting = new Map<number, ClaimWatch>();
+  /** By lane. */
+  readonly #waiting = new Map<number, Wait>();
   /** Lanes that are not fetched, with the time of their last reported commit, on the monotonic clock. */
   readonly #reporting = new Map<number, number>();
   #checkTimer: NodeJS.Timeout | null = null;
-  #recordsApplied = 0;
   #lastFetch: { wallMs: number; monotonicMs: number } | null = null;
   #awayMsMax = Infinity;
   #isStopping = false;
@@ -103,7 +134,7 @@ export class LedgerReader {
    */
   async seen(lane: number, token: string, deadlineMs: number): Promise<readonly Claimant[]> {
     const { promise, reject, resolve } = Promise.withResolvers<readonly Claimant[]>();
-    const wait = new ClaimWatch(token, resolve);
+    const wait: Wait = { token, claims: new Map(), seen: resolve };
     const timer = setTimeout(() => {
       reject(new Error(`the reader did not reach the end of the ledger within ${deadlineMs} ms`));
     }, deadlineMs);
@@ -122,18 +153,18 @@ export class LedgerReader {
    * fetches them from Kafka.
    */
   ownCommitted(lane: number, commit: OwnCommit): void {
-    const next = this.#next[lane] ?? 0n;
+    const { firstOffset, isNext, records, timestampMs } = commit;
     if (this.#isStopping) return;
-    if (next < neededOffset(commit)) {
+    const neededOffset = isNext ? firstOffset - 1n : firstOffset;
+    if ((this.#next[lane] ?? 0n) < neededOffset) {
       this.fetchAgain(lane);
       return;
     }
     if (this.#options.isOpen(lane)) this.#recordReport(lane);
-    this.#read(lane, ledgerRecords(commit), endOffset(commit));
-  }
-
-  recordsApplied(): number {
-    return this.#recordsApplied;
+    const written = records.map(({ key, value }, index): LedgerRecord => {
+      return { key: String(key), value, offset: firstOffset + BigInt(index), timestampMs };
+    });
+    this.#read(lane, written, firstOffset + BigInt(records.length));
   }
 
   /** Offset before which the index has every record of the lane that reaches readers. */
@@ -155,7 +186,6 @@ export class LedgerReader {
     const unread = records.filter(({ offset }) => offset >= next);
     this.#options.index.applyBatch(lane, unread, nextOffset);
     this.#next[lane] = nextOffset;
-    this.#recordsApplied += unread.length;
     this.#announce(lane, unread);
     this.#pass(lane, nextOffset);
   }
@@ -208,12 +238,24 @@ export class LedgerReader {
     const wait = this.#waiting.get(lane);
     const states = new Map<string, Buffer>();
     for (const { key, value } of records) {
-      wait?.apply(key, value);
+      if (wait !== undefined) noteClaim(wait, key, value);
       if (value === null) continue;
       if (key === POSITION_KEY) this.#options.onCommitApplied(lane, value);
       else if (key.startsWith(TRANSACTION_PREFIX)) states.set(key, value);
     }
     for (const value of states.values()) this.#options.onTransactionState(value);
+  }
+}
+
+/** Gets every record of the lane, in order, from the beginning of the wait on. */
+function noteClaim({ claims, seen, token }: Wait, key: string, value: Buffer | null): void {
+  if (key.startsWith(CLAIM_PREFIX)) {
+    // Null: its owner released the lane, or it was fenced.
+    if (value === null) claims.delete(key);
+    else claims.set(key, value);
+  } else if (key === OWNER_KEY && value !== null && isOwnerRecordOf(value, token)) {
+    const found = [...claims].map(([name, claim]) => decodeClaim(name, claim));
+    seen(found.filter((claim) => !claim.isFenced && claim.token !== token));
   }
 }
 

@@ -26,14 +26,7 @@ import {
 } from '../ledger/ledger-records.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
 import { LaneStore, type Table } from './lane-store.ts';
-import type {
-  Checkpoint,
-  LedgerIndex,
-  LedgerRecord,
-  LedgerTimes,
-  UnknownResult,
-  UnknownResults,
-} from './ledger-index.ts';
+import type { Checkpoint, LedgerRecord, LedgerTimes, UnknownResult, UnknownResults } from './ledger-index.ts';
 import { rowDictionary } from './row-dictionary.ts';
 import { claimStateFolder, StateDirectoryError, type StateFolder } from './state-folder.ts';
 import { markClosed, markStage, whyUnsound, wipe } from './store-soundness.ts';
@@ -98,7 +91,10 @@ const PENDING_RECORDS_MAX = 2_000;
 const PENDING_BYTES_MAX = 8 * 1024 * 1024;
 const BINARY = { encoding: 'binary', keyEncoding: 'binary' } as const;
 
-export class LmdbLedgerIndex implements LedgerIndex {
+/** What lanes need: they read it when they are acquired, and when a key arrives that they do not have in memory. */
+export type LedgerIndex = Omit<LmdbLedgerIndex, 'open' | 'close' | 'forgetLane' | 'applyBatch'>;
+
+export class LmdbLedgerIndex {
   readonly #options: LmdbLedgerIndexOptions;
   #opened: { folder: StateFolder; database: RootDatabase<Buffer, Buffer>; lanes: readonly LaneStore[] } | null = null;
   #writing: NodeJS.Timeout | null = null;
@@ -137,7 +133,10 @@ export class LmdbLedgerIndex implements LedgerIndex {
     folder.release();
   }
 
-  /** @param records the index keeps their values, so nobody else may own those bytes */
+  /**
+   * Takes records of the topic in order, and the offset that follows them; all of them or none.
+   * @param records the index keeps their values, so nobody else may own those bytes
+   */
   applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
     this.#guarded(lane, (store) => {
       store.apply(records, nextOffset, this.#options.nowMs());
@@ -202,6 +201,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return this.#guarded(lane, (store) => store.entry(key));
   }
 
+  /** Any other record of the lane, by its whole key. */
   value(lane: number, key: string): Buffer | undefined {
     return this.#guarded(lane, (store) => store.value(key));
   }
@@ -210,6 +210,10 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return this.#tables(lane, (store) => store.unfinished());
   }
 
+  /**
+   * Values of the lane's transaction states: first those not at rest, then those at rest since the instant. They come in groups, for
+   * a pause after each; records written meanwhile may be missing.
+   */
   *transactions(lane: number, restingSinceMs: number): Iterable<Buffer[]> {
     const groups: Iterator<Buffer[], undefined> = this.#tables(lane, (store) => store.transactions(restingSinceMs));
     for (;;) {
@@ -219,6 +223,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     }
   }
 
+  /** Keys, with prefix, that may be forgotten: done entries, oldest first, then transactions at rest. Never UNKNOWN. */
   expired(lane: number, before: LedgerTimes, limit: number): string[] {
     return this.#tables(lane, (store) => store.expired(before, limit));
   }
@@ -238,6 +243,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return value === undefined ? undefined : ownerRecords.decode(value);
   }
 
+  /** Processes that may write to the lane: they have claimed it, and have neither been fenced nor released it. */
   claims(lane: number): Claim[] {
     const claims = this.#guarded(lane, (store) => store.claims());
     return Array.from(claims, ([key, value]) => decodeClaim(key, value));
@@ -253,7 +259,7 @@ export class LmdbLedgerIndex implements LedgerIndex {
     return this.#opened !== null;
   }
 
-  /** Number of commands; 0 before the store is open. */
+  /** Commands remembered, all lanes; 0 before the store is open. */
   size(): number {
     if (this.#opened !== null) this.#tables(0, () => undefined);
     return (this.#opened?.lanes ?? []).reduce((sum, store) => sum + store.head().commands, 0);

@@ -8,9 +8,6 @@
 import { crc32 } from 'node:zlib';
 import { writeTime } from '../ledger/ledger-value.ts';
 
-/** A row is damaged: it differs from the one that was written. */
-export class RowDamagedError extends Error {}
-
 const PLACE_BYTES = 13;
 
 export function placeOf(valueClass: number, timeMs: number, offset: bigint): Buffer {
@@ -47,10 +44,10 @@ export function rowOf(ledgerKey: string, value: Buffer): Buffer {
   return row;
 }
 
-/** @throws RowDamagedError */
+/** @throws Error for a damaged row: it differs from the one that was written */
 export function readRow(stored: Buffer): Row {
   if (stored.length < HEADER_BYTES || stored.readUInt32LE(0) !== crc32(stored.subarray(CHECKSUM_BYTES))) {
-    throw new RowDamagedError('the checksum of a row is wrong');
+    throw new Error('the checksum of a row is wrong');
   }
   const valueAt = HEADER_BYTES + stored.readUInt16LE(CHECKSUM_BYTES);
   return { ledgerKey: stored.toString('utf8', HEADER_BYTES, valueAt), value: stored.subarray(valueAt) };

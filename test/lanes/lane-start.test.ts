@@ -5,7 +5,7 @@ import { systemClock } from 'payment-processor-contract/clock';
 import { LaneStart, type LaneStartParts } from '../../src/lanes/lane-start.ts';
 import { StartSteps } from '../../src/lanes/start-steps.ts';
 import { LedgerFormatError } from '../../src/ledger/ledger-value.ts';
-import { otherLaneCount } from '../../src/store/ledger-view.ts';
+import { otherLaneCount } from '../../src/store/ledger-copy.ts';
 
 /** A ledger that is read after a few looks, and then shows how its keys were divided. */
 function startOver(hasNewLanes: boolean, laneCount: number | null): { start: LaneStart; joined: () => boolean } {

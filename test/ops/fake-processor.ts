@@ -1,8 +1,7 @@
 /** The state of lanes and payment API as plain data that a test can change. */
 import type { PaymentApiSnapshot } from '../../src/api/payment-api.ts';
 import type { InputStatus, LaneSetStatus, LaneStatus } from '../../src/lanes/lane-status.ts';
-import type { CommandView } from '../../src/store/command-view.ts';
-import type { LedgerLaneStatus, LedgerStatus } from '../../src/store/ledger-view.ts';
+import type { CommandView, LedgerLaneStatus, LedgerStatus } from '../../src/store/ledger-view.ts';
 import type { GroupProcess } from '../../src/consumers/group-processes.ts';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import type { Entry } from '../../src/ledger/entry.ts';

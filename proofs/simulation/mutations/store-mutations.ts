@@ -23,8 +23,8 @@ export const STORE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what an open lane commits is applied over what others wrote before it',
-    find: 'if (next < neededOffset(commit)) {',
-    replace: 'if (next < 0n) {',
+    find: 'if ((this.#next[lane] ?? 0n) < neededOffset) {',
+    replace: 'if (neededOffset < 0n) {',
   },
   {
     name: 'a new owner does not say by which schemas it writes',
