@@ -1,22 +1,14 @@
 /** Applies events to the entries of a lane: answers, look-ups and expired timers (invariant I6). */
 import { randomUUID } from 'node:crypto';
-import type { Clock } from 'payment-processor-contract/clock';
 import { errorText } from '../consumers/message-failures.ts';
 import { decide } from '../ledger/decide.ts';
 import type { Decision, LedgerEvent } from '../ledger/decision.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { expiredQuoteOf } from '../ledger/quote-again.ts';
-import type { LedgerPolicy } from '../ledger/settlement.ts';
 import type { CallTimes } from './call-times.ts';
-import type { Calls } from './calls.ts';
-import type { HeldCalls } from './claim-limits.ts';
-import type { CommandTraces } from './command-traces.ts';
 import { claimCall } from './entry-claim.ts';
-import type { LaneClock } from './lane-clock.ts';
-import type { Memory } from './memory.ts';
-import type { Outcomes } from './outcomes.ts';
-import type { LaneReports } from './reports.ts';
+import type { HandlerParts } from './outcomes.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 /** Something that happened to an entry. */
@@ -29,24 +21,10 @@ export interface EntryEvent {
 
 export type DueReply = { kind: 'handled' } | { kind: 'waits' } | { kind: 'look-up'; query: LookUpQuery };
 
-export interface EntryParts {
-  readonly lane: number;
-  readonly processId: string;
-  readonly memory: Memory;
-  readonly outcomes: Outcomes;
-  readonly holds: HeldCalls;
-  readonly calls: Pick<Calls, 'claim' | 'prepare' | 'settle'>;
-  readonly policy: LedgerPolicy;
-  readonly clock: Clock;
-  readonly laneClock: Pick<LaneClock, 'notBeforeMs'>;
-  readonly reports: LaneReports;
-  readonly traces: Pick<CommandTraces, 'lookedUp'>;
-}
-
 export class Answers {
-  readonly #parts: EntryParts;
+  readonly #parts: HandlerParts;
 
-  constructor(parts: EntryParts) {
+  constructor(parts: HandlerParts) {
     this.#parts = parts;
   }
 

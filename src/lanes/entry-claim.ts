@@ -1,19 +1,10 @@
 /** Claims and prepares the call of an entry that is about to get its intent. */
 import { callOf } from '../ledger/call-of.ts';
 import type { UnphasedEntry } from '../ledger/entry.ts';
-import { mayIntentWait, operationOf, type LedgerPolicy } from '../ledger/settlement.ts';
-import type { Calls } from './calls.ts';
-import type { ClaimRefusal, HeldCalls } from './claim-limits.ts';
-import type { Memory } from './memory.ts';
+import { mayIntentWait, operationOf } from '../ledger/settlement.ts';
+import type { ClaimRefusal } from './claim-limits.ts';
+import type { HandlerParts } from './outcomes.ts';
 import { workClassOf } from './work-classes.ts';
-
-export interface ClaimingLane {
-  readonly lane: number;
-  readonly calls: Pick<Calls, 'claim' | 'prepare'>;
-  readonly holds: HeldCalls;
-  readonly memory: Pick<Memory, 'quotesOpen'>;
-  readonly policy: LedgerPolicy;
-}
 
 /**
  * @param isQuoted whether the entry already has a quote: its replacement does not count as one more open quote
@@ -21,7 +12,7 @@ export interface ClaimingLane {
  * @throws if no call can be built from the entry's fields; the caller settles the attempt
  */
 export function claimCall(
-  { calls, holds, lane, memory, policy }: ClaimingLane,
+  { calls, holds, lane, memory, policy }: HandlerParts,
   attempt: { attemptId: string; commit: number },
   entry: UnphasedEntry,
   isQuoted: boolean,

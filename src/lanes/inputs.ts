@@ -19,7 +19,6 @@ import { lastingJump, startPositions } from './input-positions.ts';
 import type { Reading } from './input-watch.ts';
 import { ObservationReader, type ObservationItem } from './observations.ts';
 import { LaneStoppedError, type InputName, type InputStatus } from './lane-status.ts';
-import { DelayedWake } from './delayed-wake.ts';
 import type { LaneParts } from './parts.ts';
 import { takeFrom, type Input, type InputHandler } from './taking.ts';
 import { halfwayMs, type LaneTransaction } from './transaction.ts';
@@ -45,8 +44,10 @@ export class Inputs {
   readonly #decisions: Input<DecisionIntake>;
   readonly #holds: Input<HoldIntake>;
   readonly #observations: Input<ObservationItem>;
-  /** Runs while observations wait. */
-  readonly #observationsWait: DelayedWake;
+  /** Null: no observation waits. Kept when it has fired, until none waits. */
+  #observationsTimer: NodeJS.Timeout | null = null;
+  #haveObservationsWaited = false;
+  readonly #wake: () => void;
   /** Null: no message is suspect. */
   #careful: CarefulReading | null = null;
   #positions = new Map<string, bigint>();
@@ -62,7 +63,7 @@ export class Inputs {
 
   constructor(parts: LaneParts, wake: () => void) {
     this.#parts = parts;
-    this.#observationsWait = new DelayedWake(OBSERVATIONS_WAIT_MS, wake);
+    this.#wake = wake;
     const { lane, topics } = parts;
     const inputOf = <Item extends { readonly kind: string }, At extends Place>(
       place: At,
@@ -98,7 +99,7 @@ export class Inputs {
     this.#observations = inputOf<ObservationItem, Place>(
       observations,
       (message) => observationReader.read(observations, message),
-      () => this.#observationsWait.begin(),
+      () => this.#awaitMoreObservations(),
     );
   }
 
@@ -172,7 +173,7 @@ export class Inputs {
   }
 
   close(): void {
-    this.#observationsWait.end();
+    this.#noObservationWaits();
     for (const { inbox } of this.#all()) inbox.close();
   }
 
@@ -216,7 +217,7 @@ export class Inputs {
     this.#take(transaction, this.#decisions, handlers.decisions);
     // Commands get their own share of the time, because there may be many observations.
     transaction.beginPhase(halfwayMs(this.#parts.clock.monotonicMs(), untilMs));
-    if (!transaction.isEmpty() || this.#observationsWait.isOver()) this.#takeObservations(handlers, transaction);
+    if (!transaction.isEmpty() || this.#haveObservationsWaited) this.#takeObservations(handlers, transaction);
     transaction.beginPhase(untilMs);
     this.#turn += 1;
     for (let index = 0; index < this.#commands.length; index += 1) {
@@ -291,7 +292,20 @@ export class Inputs {
 
   #takeObservations({ observations }: InputHandlers, transaction: LaneTransaction): void {
     this.#take(transaction, this.#observations, observations);
-    if (this.#observations.inbox.head() === undefined) this.#observationsWait.end();
+    if (this.#observations.inbox.head() === undefined) this.#noObservationWaits();
+  }
+
+  #awaitMoreObservations(): void {
+    this.#observationsTimer ??= setTimeout(() => {
+      this.#haveObservationsWaited = true;
+      this.#wake();
+    }, OBSERVATIONS_WAIT_MS);
+  }
+
+  #noObservationWaits(): void {
+    if (this.#observationsTimer !== null) clearTimeout(this.#observationsTimer);
+    this.#observationsTimer = null;
+    this.#haveObservationsWaited = false;
   }
 
   #hasBeenAheadTooLong(): boolean {

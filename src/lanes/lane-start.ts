@@ -5,13 +5,20 @@
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
 import type { GroupMember } from '../consumers/group-member.ts';
+import { sleep } from '../consumers/signal.ts';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import type { LedgerCopy } from '../store/ledger-copy.ts';
 import { StateDirectoryError } from '../store/state-folder.ts';
 import type { Committer } from './committer.ts';
 import type { InputWatch } from './input-watch.ts';
 import { kafkaStep, type StartStep, type StartSteps } from './start-steps.ts';
-import { warmedUp } from './warm-up.ts';
+
+/** Interval between checks whether the ledger has been read. */
+const STEP_MS = 100;
+/** After this time the process joins anyway: the others may need help, and a process that never finishes must become visible. */
+const READ_MS_MAX = 600_000;
+/** For the questions and connections that taking a lane needs. Longer than healthy brokers need to answer. */
+const TRIES_MS_MAX = 2_000;
 
 /** The ledger was written with another LANES. With ours, a key may belong to a lane that does not know it: copies would be paid again. */
 export class LaneCountError extends Error {}
@@ -76,17 +83,27 @@ export class LaneStart {
     return kind === 'done' && !isOver();
   }
 
+  /**
+   * Resolves once the process is warm, or once nobody else serves the lanes: each lane then opens as soon as its part is read. A
+   * member that joins gets lanes of others at once. Cold, these would wait for the ledger, a producer and connections.
+   */
   async #warmUp(): Promise<void> {
     const { askInputs, clock, isOver, isServedByOthers, ledger, steps } = this.#parts;
-    await warmedUp({
-      tries: [this.#openLoop(), ...askInputs()],
-      isRead: () => ledger.isRead(),
+    // Failures do not matter here: taking a lane retries and reports them.
+    const tried = Promise.allSettled([this.#openLoop(), ...askInputs()]);
+    const untilMs = clock.monotonicMs() + READ_MS_MAX;
+    const isCold = (): boolean => !ledger.isRead() && !isOver() && clock.monotonicMs() < untilMs;
+    const mayBeServed = async (): Promise<boolean> => {
       // A lane without records may be a partition that somebody added. Only the other lanes' records can show that, so no lane opens before they are read.
-      isServedByOthers: async () => ledger.hasNewLanes() || (await isServedByOthers()),
-      onUnanswered: (error) => steps.failed(error),
-      isOver,
-      clock,
-    });
+      if (ledger.hasNewLanes()) return true;
+      // If the group does not answer, we could not join it either.
+      return isServedByOthers().catch((error: unknown) => {
+        steps.failed(error);
+        return true;
+      });
+    };
+    while (isCold() && (await mayBeServed())) await sleep(STEP_MS);
+    await Promise.race([tried, sleep(TRIES_MS_MAX)]);
     if (isOver()) return;
     const laneCount = ledger.otherLaneCount();
     if (laneCount !== null) throw new LaneCountError(wrongLaneCount(laneCount, this.#parts.settings));

@@ -6,17 +6,17 @@ import type { TracedCommand } from '../consumers/command-intake.ts';
 import type { InputMessage } from '../consumers/input-message.ts';
 import { letterAside, type Aside, type Place } from '../consumers/message-origin.ts';
 import type { Arrival } from '../ledger/admission.ts';
-import type { Decision, Seen } from '../ledger/decision.ts';
+import type { Decision } from '../ledger/decision.ts';
 import { effectOf } from '../ledger/effect.ts';
 import type { Copy, Entry } from '../ledger/entry.ts';
 import { doneEntry } from '../ledger/transitions.ts';
 import { deadLetterRecord, type DeadLetter } from '../producers/dead-letters.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
+import { observationRecord } from '../producers/status-events.ts';
 import { conflictEvent, replayRecord, resultEvent, resultRecord } from '../producers/result-events.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
-import { laneOf } from 'payment-processor-contract/keys';
 import type { CommandResult } from 'payment-processor-contract/types';
-import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
+import type { Observation } from '../status/observation.ts';
 import type { HeldCalls } from './claim-limits.ts';
 import type { CallTimes } from './call-times.ts';
 import type { LaneClock } from './lane-clock.ts';
@@ -124,12 +124,9 @@ export class Outcomes {
     const { entry, seen } = decision;
     const effect = effectOf(decision);
     if (seen === null && effect === null) return [];
-    const shown: Seen = seen ?? { quote: null, transaction: null };
-    const key = observationKey(shown, effect);
-    if (key === null) return [];
     const nowMs = clock.nowMs();
     const observation: Observation = {
-      ...shown,
+      ...(seen ?? { quote: null, transaction: null }),
       requestBeganMs: call?.beganMs ?? nowMs,
       requestEndedMs: call?.endedMs ?? nowMs,
       observedBy: 'COMMAND',
@@ -137,7 +134,7 @@ export class Outcomes {
       commandKey: effect === null ? null : entry.key,
       carried: effect === null ? {} : entry.carried,
     };
-    const value = encodeObservation(observation);
-    return [{ topic: writer.topics.observations, partition: laneOf(key, laneCount), key, value, headers: {} }];
+    const record = observationRecord(writer.topics.observations, laneCount, observation, effect);
+    return record === null ? [] : [record];
   }
 }

@@ -9,9 +9,8 @@ import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { readable } from '../ledger/ledger-value.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
+import { observationRecord } from '../producers/status-events.ts';
 import { laneOf } from 'payment-processor-contract/keys';
-import type { TopicNames } from 'payment-processor-contract/topics';
-import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
 import type { LedgerEnds } from '../status/poller/outbox.ts';
 import { StatusPoller, type PollerReports } from '../status/poller/poller.ts';
 import { pollRecords, POLL_KEY } from '../status/poller/record.ts';
@@ -118,7 +117,7 @@ function portOf(options: LanePollerOptions): Omit<PollPort, 'wait'> {
       let records: OutgoingRecord[] = [];
       let bytes = 0;
       for (const observation of observations) {
-        const next = observationRecord(observation, topics, laneCount);
+        const next = observationRecord(topics.observations, laneCount, observation);
         if (next === null) continue;
         bytes += next.value?.length ?? 0;
         if (records.length > 0 && bytes > SUBMISSION_BYTES_MAX) {
@@ -154,11 +153,4 @@ export async function ledgerEnds({ laneCount, offsets, reader, topic }: LedgerEn
         `the ledger of lane ${lane} was read up to offset ${position}, but Kafka says that it ends at offset ${ends.get(lane)}`,
       );
   return ends;
-}
-
-function observationRecord(observation: Observation, topics: TopicNames, laneCount: number): OutgoingRecord | null {
-  const key = observationKey(observation);
-  if (key === null) return null;
-  const value = encodeObservation(observation);
-  return { topic: topics.observations, partition: laneOf(key, laneCount), key, value, headers: {} };
 }

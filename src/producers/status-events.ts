@@ -1,9 +1,23 @@
-/** Status changes as records of the two event topics. */
+/** Status changes as records of the two event topics, and observations as records of theirs. */
 import { eventHeaders, eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
 import { laneOf } from 'payment-processor-contract/keys';
+import type { Effect } from '../ledger/effect.ts';
+import { encodeObservation, observationKey, type Observation } from '../status/observation.ts';
 import type { Reduction } from '../status/reducer.ts';
 import type { OutgoingRecord } from './record-batch.ts';
 import type { ResultWriter } from './result-events.ts';
+
+/** @param effect of the command that made the observation. @returns null: there is nothing to observe */
+export function observationRecord(
+  topic: string,
+  lanes: number,
+  observation: Observation,
+  effect: Effect | null = null,
+): OutgoingRecord | null {
+  const key = observationKey(observation, effect);
+  if (key === null) return null;
+  return { topic, partition: laneOf(key, lanes), key, value: encodeObservation(observation), headers: {} };
+}
 
 /** The records of one reduction: none, or the changes it found. */
 export function statusRecords(writer: ResultWriter, lanes: number, reduction: Reduction): OutgoingRecord[] {

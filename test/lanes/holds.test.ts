@@ -1,6 +1,7 @@
 /** Operators' holds, as a lane's owner obeys them: which calls it refuses, and since when it confirms an order. */
 import { expect, test } from 'vitest';
-import { claimCall, type ClaimingLane } from '../../src/lanes/entry-claim.ts';
+import type { HandlerParts } from '../../src/lanes/outcomes.ts';
+import { claimCall } from '../../src/lanes/entry-claim.ts';
 import { Holds } from '../../src/lanes/holds.ts';
 import type { LaneTransaction } from '../../src/lanes/transaction.ts';
 import type { HoldOrder } from '../../src/ledger/holds.ts';
@@ -52,5 +53,5 @@ test('no intent is made for a call that an operator holds', () => {
   const holds = { refusal: () => 'operator-hold' as const };
   const lane = { holds, calls: { claim: () => null }, memory: { quotesOpen: () => 0 }, policy: aPolicy() };
   const attempt = { attemptId: 'attempt', commit: 1 };
-  expect(claimCall(lane as unknown as ClaimingLane, attempt, ENTRY, false)).toBe('operator-hold');
+  expect(claimCall(lane as unknown as HandlerParts, attempt, ENTRY, false)).toBe('operator-hold');
 });
