@@ -16,7 +16,7 @@ const upward = order.map((folder, index) => ({
   name: `${folder}-looks-down-only`,
   comment: `src/${folder} may use only the folders before it in the order, and the contract.`,
   severity: 'error',
-  from: { path: `^src/${folder}/`, pathNot: '^src/api/api-settings\\.ts$' },
+  from: { path: `^src/${folder}/` },
   to:
     index >= order.indexOf('producers')
       ? { path: '^(src|packages)/', pathNot: `^(src/(${order.slice(0, index + 1).join('|')})|packages/contract/src)/` }

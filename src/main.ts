@@ -7,12 +7,11 @@
  *            an answer
  *   SIGTERM  lanes released (calls end, and their answers are committed) -> the process leaves the group -> end
  */
-import { apiSettings } from './api/api-settings.ts';
 import { createPaymentApi } from './api/payment-api.ts';
 import { systemClock } from 'payment-processor-contract/clock';
 import { EXIT_CODE_CONFIG, readConfig } from 'payment-processor-contract/config';
 import { LaneSet } from './lanes/lane-set.ts';
-import { servedCommandTypes } from './lanes/lane-settings.ts';
+import { apiSettings, servedCommandTypes } from './lanes/lane-settings.ts';
 import { StartSteps } from './lanes/start-steps.ts';
 import { AccessWatch, mayBeRefused } from './ops/access-watch.ts';
 import { Activity } from './ops/activity.ts';

@@ -5,7 +5,7 @@
 import type { Logger } from 'pino';
 import type { HttpClient, HttpClientOptions } from '../../src/api/client.ts';
 import { createPaymentApi, type PaymentApi } from '../../src/api/payment-api.ts';
-import { apiSettings } from '../../src/api/api-settings.ts';
+import { apiSettings } from '../../src/lanes/lane-settings.ts';
 import { readConfig, type Config } from 'payment-processor-contract/config';
 import { LaneSet, type LaneSetOptions } from '../../src/lanes/lane-set.ts';
 import { servedCommandTypes } from '../../src/lanes/lane-settings.ts';

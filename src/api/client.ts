@@ -8,6 +8,7 @@
  * The pool owns the sockets; a call owns its timer and clears it when it settles. `close` ends both.
  */
 import { Pool, type Dispatcher } from 'undici';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { Answer } from './types.ts';
 
 /** Connecting takes one round trip, or three with TLS; a host that needs longer is down. */
@@ -107,10 +108,7 @@ function authorizationOf({ clientSecret, tokenId }: ApiCredentials): string {
 }
 
 async function closePool(pool: Pool): Promise<void> {
-  let graceTimer: NodeJS.Timeout | undefined;
-  const grace = new Promise<void>((resolve) => (graceTimer = setTimeout(resolve, CLOSE_GRACE_MS)));
-  await Promise.race([pool.close(), grace]);
-  clearTimeout(graceTimer);
+  await settledWithin(pool.close(), CLOSE_GRACE_MS);
   if (!pool.destroyed) await pool.destroy();
 }
 

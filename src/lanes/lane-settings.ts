@@ -1,4 +1,5 @@
-/** The settings of the lanes. */
+/** The settings of the lanes, and of the calls that they make. */
+import type { PaymentApiOptions } from '../api/payment-api.ts';
 import { API_TIMEOUT_MAX_MS, SESSION_TIMEOUT_MAX_MS, type Config } from 'payment-processor-contract/config';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
@@ -32,6 +33,20 @@ export function laneSettings(config: Config): LaneSettings {
     },
     sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
     unfinishedMax: config.MAX_UNFINISHED_PER_LANE,
+  };
+}
+
+/** The settings that calls of the payment API depend on. */
+export function apiSettings(
+  config: Config,
+): Omit<PaymentApiOptions, 'clock' | 'random' | 'log' | 'onCall' | 'makeClient'> {
+  return {
+    baseUrl: config.API_BASE_URL,
+    credentials: () => ({ tokenId: config.API_TOKEN_ID, clientSecret: config.API_CLIENT_SECRET }),
+    timeoutMs: config.API_TIMEOUT_MS,
+    maxConcurrency: config.API_MAX_CONCURRENCY,
+    breakerErrorPercent: config.BREAKER_ERROR_PERCENT,
+    breakerResetMs: config.BREAKER_RESET_MS,
   };
 }
 
