@@ -3,11 +3,11 @@ import { transactionWithId } from '../api/wire.ts';
 import { readCommandFields } from 'payment-processor-contract/command-fields';
 import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
-import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
+import type { CommandResult, OperatorDecision, Transaction } from 'payment-processor-contract/types';
 import type { Decision } from './decision.ts';
 import { subjectOf } from './effect.ts';
 import { proofOf, type Entry } from './entry.ts';
-import { acceptedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
+import { executedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
 import { firstCallOf, isKeyTrusted, settlementOf, type LedgerPolicy } from './settlement.ts';
 import { takenUp } from './wrong-clocks.ts';
 
@@ -47,7 +47,7 @@ export function decideByOperator(
     case 'EXECUTED':
       if (outcome !== 'UNKNOWN')
         return refused(`only an UNKNOWN result can be decided EXECUTED; this one is ${outcome}`);
-      return finish(next, executedResult(next, order, nowMs));
+      return finish(next, executedResult(next, executedTransaction(next, order), 'OPERATOR', nowMs));
     case 'NOT_EXECUTED': {
       if (outcome !== 'UNKNOWN')
         return refused(`only an UNKNOWN result can be decided NOT_EXECUTED; this one is ${outcome}`);
@@ -116,19 +116,10 @@ function retry(
   return { kind: 'decided', decision: { kind: 'next', entry: again, seen: null } };
 }
 
-function executedResult(entry: Entry, order: OperatorDecision, nowMs: number): CommandResult {
+function executedTransaction(entry: Entry, order: OperatorDecision): Transaction | null {
   // A reader who follows the payment needs the id: the key does not identify it, because a replaced quote's transaction names it too.
   const transactionId = order.transactionId ?? subjectOf(entry)?.transactionId ?? null;
-  const transaction = transactionId === null ? null : transactionWithId(transactionId);
-  const verdict = {
-    kind: 'accepted' as const,
-    httpStatus: 0,
-    quote: null,
-    transaction,
-    rawResponse: null,
-    warnings: [],
-  };
-  return { ...acceptedResult(entry, verdict, 'OPERATOR', nowMs), httpStatus: null };
+  return transactionId === null ? null : transactionWithId(transactionId);
 }
 
 /** How the audit of each such decision begins. */

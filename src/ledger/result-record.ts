@@ -44,9 +44,14 @@ export function refusedResult(
   };
 }
 
-/** Settled by the transaction's status: it shows that the call took effect. */
-export function foundExecutedResult(entry: ResultSubject, transaction: Transaction, nowMs: number): CommandResult {
-  return { ...blankResult(entry, 'ACCEPTED', 'LOOKUP', nowMs), transaction };
+/** Settled by the transaction's status, which shows that the call took effect, or by an operator who says so. */
+export function executedResult(
+  entry: ResultSubject,
+  transaction: Transaction | null,
+  settledBy: SettledBy,
+  nowMs: number,
+): CommandResult {
+  return { ...blankResult(entry, 'ACCEPTED', settledBy, nowMs), transaction };
 }
 
 /** Settled by the transaction's status: it shows that the call did not take effect and no longer can. */

@@ -5,13 +5,7 @@ import type { Entry, HeldRefusal } from './entry.ts';
 import { differencesFrom } from './found-payment.ts';
 import { OPERATIONS } from './operations.ts';
 import { quoteAgainOf, requoted } from './quote-again.ts';
-import {
-  expiredResult,
-  foundExecutedResult,
-  foundRefusedResult,
-  refusedResult,
-  unknownResult,
-} from './result-record.ts';
+import { executedResult, expiredResult, foundRefusedResult, refusedResult, unknownResult } from './result-record.ts';
 import { operationOf } from './settlement.ts';
 import { doubtful, finish, next, reasonOf } from './transitions.ts';
 
@@ -45,7 +39,7 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   }
   switch (found) {
     case 'EXECUTED':
-      return finish(entry, foundExecutedResult(entry, transaction, nowMs), seen);
+      return finish(entry, executedResult(entry, transaction, 'LOOKUP', nowMs), seen);
     case 'REFUSED':
       if (phase.refusal !== null || quoteAgainOf(entry, nowMs) === null) {
         return finish(entry, foundRefusedResult(entry, transaction, nowMs), seen);
