@@ -125,7 +125,7 @@ export class PollAgenda {
     if (scan.stage === 'whole' || scan.stage === 'too-long') this.#measure(scan, nowMs);
     switch (kind) {
       case 'discovery':
-        this.#leaveToCatchUp(this.#discovery.took(nowMs));
+        this.#catchUp.add(this.#discovery.took(nowMs));
         break;
       case 'revisit':
         if (this.#revisit === null || scan.stage === 'reading') break;
@@ -174,10 +174,6 @@ export class PollAgenda {
         this.#sweep ??= sweepWalk(this.#watchedRange(nowMs));
         return this.#sweep.scan();
     }
-  }
-
-  #leaveToCatchUp(range: TimeRange | null): void {
-    if (range !== null) this.#catchUp.add(range);
   }
 
   #revisitScan(nowMs: number): PollScan | null {

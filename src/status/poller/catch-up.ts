@@ -28,8 +28,8 @@ export class CatchUp {
     return this.#unlisted;
   }
 
-  add(range: TimeRange): void {
-    this.#unlisted = withRange(this.#unlisted, range);
+  add(range: TimeRange | null): void {
+    if (range !== null) this.#unlisted = withRange(this.#unlisted, range);
   }
 
   /** The present pass; null: nothing is left. */

@@ -15,7 +15,7 @@ import { instantOf, readableState, type TransactionState } from '../transaction-
 import { PollAgenda, type PollWorkKind } from './agenda.ts';
 import { PollBudget } from './budget.ts';
 import { CLOCKS_MS } from './discovery.ts';
-import { notAfter } from './judgement.ts';
+import { notAfter } from './news.ts';
 import { PollOutbox, type OutboxPort } from './outbox.ts';
 import { withRange, withoutRange } from './catch-up.ts';
 import type { PollRecord } from './record.ts';

@@ -48,7 +48,6 @@ export class PollWatch {
   readonly #options: WatchOptions;
   readonly #watched = new Map<string, Watched>();
   readonly #turns = new PollTurns();
-  #unwatched = 0;
 
   constructor(options: WatchOptions) {
     this.#options = options;
@@ -56,11 +55,6 @@ export class PollWatch {
 
   size(): number {
     return this.#watched.size;
-  }
-
-  /** Open transactions so far that had no room. */
-  unwatched(): number {
-    return this.#unwatched;
   }
 
   /** Takes the present state of a transaction. */
@@ -71,7 +65,6 @@ export class PollWatch {
     else if (before !== undefined) {
       this.#watched.set(state.id, { ...watched, lookedMs: Math.max(before.lookedMs, watched.lookedMs) });
     } else if (this.#watched.size < WATCHED_MAX) this.#watched.set(state.id, watched);
-    else this.#unwatched += 1;
   }
 
   /** A page showed it. */
