@@ -82,8 +82,6 @@ export class OpenLane implements LaneFiller {
   readonly #laneClock: LaneClock;
   readonly #inputTopics: ReadonlySet<string>;
   readonly #careful: CarefulReading | null;
-  /** The only message that the current transaction would admit; null: several, or none. */
-  #soleMessage: MessagePlace | null = null;
 
   constructor(parts: LaneParts, inputs: Inputs, commitReports: CommitReports, ownership: Ownership) {
     this.#parts = parts;
@@ -166,7 +164,6 @@ export class OpenLane implements LaneFiller {
     this.#isIdle = false;
     this.#resting.reset();
     this.#transaction = transaction;
-    this.#soleMessage = transaction.soleMessage();
     this.#nextPositions = this.#inputs.next(transaction.positions());
     this.#commitReports.handOver(token, transaction);
     const bound = { topicIds: this.#inputs.topicIds(), epochs: this.#inputs.epochs(this.#nextPositions) };
@@ -202,9 +199,9 @@ export class OpenLane implements LaneFiller {
     this.#ownership.writer.wake();
   }
 
-  /** The only message of the last transaction; null if it had several, or none. */
+  /** The only message of the transaction that is not committed; null if it has several, or none. */
   soleMessage(): MessagePlace | null {
-    return this.#soleMessage;
+    return this.#transaction?.soleMessage() ?? null;
   }
 
   /** From now on nothing new begins. */
