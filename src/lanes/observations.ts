@@ -7,10 +7,9 @@ import type { DeadLetter } from '../producers/dead-letters.ts';
 import { statusRecords } from '../producers/status-events.ts';
 import { decodeObservation, ID_LENGTH_MAX, type Observation } from '../status/observation.ts';
 import { reduce } from '../status/reducer.ts';
-import type { HandlerParts, Outcomes } from './outcomes.ts';
+import type { HandlerParts } from './outcomes.ts';
 import type { LaneParts } from './parts.ts';
 import type { InputHandler } from './taking.ts';
-import type { LaneTransaction } from './transaction.ts';
 
 export type ObservationItem =
   | {
@@ -67,36 +66,27 @@ export class ObservationReader {
   }
 }
 
-export class Observations implements InputHandler<ObservationItem, never> {
-  readonly name = 'observation';
-  readonly #parts: HandlerParts;
-
-  constructor(parts: HandlerParts) {
-    this.#parts = parts;
-  }
-
-  setAside(...message: Parameters<Outcomes['setAside']>): void {
-    this.#parts.outcomes.setAside(...message);
-  }
-
-  handle(transaction: LaneTransaction, item: ObservationItem): null {
-    if (item.kind === 'observation') this.#reduce(transaction, item);
-    else this.#parts.outcomes.deadLetter(transaction, item.letter);
-    return null;
-  }
-
-  #reduce(
-    transaction: LaneTransaction,
-    { id, observation, writtenMs }: Extract<ObservationItem, { kind: 'observation' }>,
-  ): void {
-    const { lane, laneCount, memory, reports, writer } = this.#parts;
-    const reduction = reduce(memory.transaction(id), id, observation, writtenMs);
-    const records = statusRecords(writer, laneCount, reduction);
-    transaction.putTransaction(reduction.state);
-    memory.putTransaction(reduction.state, transaction.commit);
-    transaction.add(...records);
-    if (reduction.transactionEvent !== null) transaction.reports.push(() => reports.statusChanged(lane, 'transaction'));
-    for (let count = 0; count < reduction.quoteEvents.length; count += 1)
-      transaction.reports.push(() => reports.statusChanged(lane, 'quote'));
-  }
+export function observationHandler(parts: HandlerParts): InputHandler<ObservationItem, never> {
+  const { lane, laneCount, memory, outcomes, reports, writer } = parts;
+  return {
+    name: 'observation',
+    setAside: (...message) => outcomes.setAside(...message),
+    handle: (transaction, item) => {
+      if (item.kind === 'dead-letter') {
+        outcomes.deadLetter(transaction, item.letter);
+        return null;
+      }
+      const { id, observation, writtenMs } = item;
+      const reduction = reduce(memory.transaction(id), id, observation, writtenMs);
+      const records = statusRecords(writer, laneCount, reduction);
+      transaction.putTransaction(reduction.state);
+      memory.putTransaction(reduction.state, transaction.commit);
+      transaction.add(...records);
+      const { quoteEvents, transactionEvent } = reduction;
+      if (transactionEvent !== null) transaction.reports.push(() => reports.statusChanged(lane, 'transaction'));
+      for (let count = 0; count < quoteEvents.length; count += 1)
+        transaction.reports.push(() => reports.statusChanged(lane, 'quote'));
+      return null;
+    },
+  };
 }

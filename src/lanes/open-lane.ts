@@ -17,7 +17,7 @@ import { Answers } from './answers.ts';
 import { Attempts } from './attempts.ts';
 import type { CarefulReading } from './careful-reading.ts';
 import type { CommitReports } from './commit-reports.ts';
-import { Decisions } from './decisions.ts';
+import { decisionHandler } from './decisions.ts';
 import { DueTurns } from './due-turns.ts';
 import { Holds } from './holds.ts';
 import type { InputHandlers, Inputs } from './inputs.ts';
@@ -26,7 +26,7 @@ import type { LaneCommit } from './lane-commit.ts';
 import type { OpenLaneStatus } from './lane-status.ts';
 import type { LaneFiller, LaneWriter } from './lane-writer.ts';
 import { Memory } from './memory.ts';
-import { Observations } from './observations.ts';
+import { observationHandler } from './observations.ts';
 import { Outcomes } from './outcomes.ts';
 import type { LaneParts } from './parts.ts';
 import { Resting } from './resting.ts';
@@ -101,9 +101,9 @@ export class OpenLane implements LaneFiller {
     this.#answers = new Answers(shared);
     this.#handlers = {
       commands: new CommandAdmission(shared),
-      decisions: new Decisions(shared),
+      decisions: decisionHandler(shared),
       holds,
-      observations: new Observations(shared),
+      observations: observationHandler(shared),
     };
     const admitted = new AdmittedTime({
       ...parts,
