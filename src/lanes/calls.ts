@@ -212,7 +212,7 @@ export class Calls {
       isOfLostLane: false,
     };
     this.#attempts.set(attemptId, attempt);
-    this.#limits.claimed(attempt);
+    this.#limits.count(attempt, 1);
   }
 
   #forget(attemptId: string, attempt: Attempt): void {
@@ -224,7 +224,7 @@ export class Calls {
   #giveBack(attempt: Attempt): void {
     if (!attempt.holdsClaim) return;
     attempt.holdsClaim = false;
-    this.#limits.givenBack(attempt);
+    this.#limits.count(attempt, -1);
     this.#announceCapacity();
   }
 

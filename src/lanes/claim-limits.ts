@@ -76,12 +76,10 @@ export class ClaimLimits {
     return isFull ? 'no-slot' : null;
   }
 
-  claimed(claimed: Claimed): void {
-    this.#count(claimed, 1);
-  }
-
-  givenBack(claimed: Claimed): void {
-    this.#count(claimed, -1);
+  /** @param claims 1: an intent was granted; -1: it is given back */
+  count({ operation, workClass, lane }: Claimed, claims: 1 | -1): void {
+    for (const name of [operation, workClass, laneClass(workClass, lane)])
+      this.#claims.set(name, this.#claimsOf(name) + claims);
   }
 
   #perLane(max: number): number {
@@ -90,11 +88,6 @@ export class ClaimLimits {
 
   #claimsOf(name: string): number {
     return this.#claims.get(name) ?? 0;
-  }
-
-  #count({ operation, workClass, lane }: Claimed, claims: 1 | -1): void {
-    for (const name of [operation, workClass, laneClass(workClass, lane)])
-      this.#claims.set(name, this.#claimsOf(name) + claims);
   }
 }
 

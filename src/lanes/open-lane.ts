@@ -81,7 +81,6 @@ export class OpenLane implements LaneFiller {
   readonly #beganMonotonicMs: number;
   readonly #laneClock: LaneClock;
   readonly #inputTopics: ReadonlySet<string>;
-  readonly #careful: CarefulReading | null;
 
   constructor(parts: LaneParts, inputs: Inputs, commitReports: CommitReports, ownership: Ownership) {
     this.#parts = parts;
@@ -92,7 +91,6 @@ export class OpenLane implements LaneFiller {
     this.#committedMs = parts.clock.nowMs();
     this.#beganMonotonicMs = parts.clock.monotonicMs();
     this.#inputTopics = new Set([...Object.values(parts.topics.commands), parts.topics.operatorDecisions]);
-    this.#careful = ownership.careful;
     this.#memory = new Memory(parts.index, parts.lane, ownership.token);
     this.#laneClock = new LaneClock(parts, this.#memory);
     const outcomes = new Outcomes({ ...parts, memory: this.#memory });
@@ -210,9 +208,9 @@ export class OpenLane implements LaneFiller {
     this.#stage = 'draining';
     this.#submissions.reject('this process is handing the lane over');
     this.#timers.clear();
-    this.#careful?.drain();
+    this.#ownership.careful?.drain();
     this.#endWaitingCalls();
-    if (this.#commit === 0 || this.#careful?.isMarkStale() === true) this.#isIdle = false;
+    if (this.#commit === 0 || this.#ownership.careful?.isMarkStale() === true) this.#isIdle = false;
     this.wake();
   }
 
@@ -256,12 +254,12 @@ export class OpenLane implements LaneFiller {
       commit: this.#commit + 1,
       ledgerTopic: topics.ledger,
       inputTopics: this.#inputTopics,
-      unitsMax: this.#careful?.isOver() === false ? 1 : Infinity,
+      unitsMax: this.#ownership.careful?.isOver() === false ? 1 : Infinity,
     });
     transaction.reports.push(() => reports.committed());
-    if (this.#careful?.isMarkStale() === true) {
+    if (this.#ownership.careful?.isMarkStale() === true) {
       transaction.mark(null);
-      this.#careful.markCleared();
+      this.#ownership.careful.markCleared();
     }
     if (this.#mustShowProgress(clock.monotonicMs())) transaction.commitAnyway();
     return transaction;
