@@ -3,12 +3,12 @@
  *
  * Stages: unchecked -> serving or held; serving -> held, when a check or a call says so; held -> serving, when a check of
  * this file succeeds. While held, checks repeat with growing pauses; this file owns their timer. Only one check is under way
- * at a time. Callers that ask meanwhile share the next one, so that a check always begins after the request for it.
+ * at a time. Callers that ask meanwhile share the next one, so that a check always begins after the request for it. Checks and
+ * answers to POSTs show since when and why the service does not serve this process.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { isCertificateFault } from 'payment-processor-contract/tls-failure';
 import type { HoldCause, ListReading, ServiceSetting, ServiceState, Unserved } from './types.ts';
-import { UnservedWatch } from './unserved.ts';
 
 const RECHECK_FIRST_MS = 1000;
 const RECHECK_MAX_MS = 15_000;
@@ -55,7 +55,13 @@ export interface ServiceCheck {
 }
 
 export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
-  const unserved = new UnservedWatch(() => options.clock.monotonicMs());
+  let unserved: Unserved | null = {
+    isFromStart: true,
+    isChangeRefused: false,
+    reason: 'the payment service has not been checked yet',
+    setting: null,
+    sinceMs: options.clock.monotonicMs(),
+  };
   let state: ServiceState = { kind: 'unchecked' };
   let running: Promise<Verdict> | null = null;
   let following: Promise<Verdict> | null = null;
@@ -69,6 +75,18 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
       next.kind === state.kind && (next.kind !== 'held' || state.kind !== 'held' || next.reason === state.reason);
     state = next;
     if (!isSame) options.onChange(next);
+  };
+
+  const noteUnserved = ({ reason, setting }: HoldCause, isChangeRefused: boolean): void => {
+    const before = unserved;
+    const isSame = before !== null && (before.setting === null) === (setting === null);
+    const sinceMs = isSame ? before.sinceMs : options.clock.monotonicMs();
+    unserved = { isFromStart: before?.isFromStart ?? false, isChangeRefused, reason, setting, sinceMs };
+  };
+
+  const noteCheckSucceeded = (): void => {
+    // Once the service refused this process's POST, a check proves nothing: only the answer to another POST does.
+    if (unserved?.isChangeRefused !== true) unserved = null;
   };
 
   const hold = (cause: HoldCause, pauseAtLeastMs = 0): void => {
@@ -98,14 +116,16 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
     // After a POST got HTTP 401, a successful GET says little: pauses stay long until the service answers a POST.
     if (!heldByCall) pauses = 0;
     heldByCall = false;
-    unserved.checkSucceeded();
+    noteCheckSucceeded();
     enter({ kind: 'serving' });
   };
 
   const checkOnce = async (): Promise<Verdict> => {
     const verdict = verdictOf(await options.listOne(), options.baseUrl);
-    if (verdict.kind === 'wrong' || verdict.kind === 'unreachable') unserved.checkFailed(verdict);
-    else if (state.kind === 'serving') unserved.checkSucceeded();
+    if (verdict.kind === 'wrong' || verdict.kind === 'unreachable') {
+      // While the service is unreachable, a setting known to be wrong stays the reason.
+      if (verdict.setting !== null || (unserved?.setting ?? null) === null) noteUnserved(verdict, false);
+    } else if (state.kind === 'serving') noteCheckSucceeded();
     if (verdict.kind === 'wrong') hold(verdict);
     return verdict;
   };
@@ -135,17 +155,17 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
       } else hold(verdict);
     },
     state: () => state,
-    unserved: () => unserved.now(),
+    unserved: () => unserved,
     check,
     hold: (cause) => {
       heldByCall = true;
       hold(cause);
-      if (cause.setting !== null) unserved.changeRefused(cause);
+      if (cause.setting !== null) noteUnserved(cause, true);
     },
     changeAnswered: () => {
       if (state.kind !== 'serving') return;
       pauses = 0;
-      unserved.changeAnswered();
+      unserved = null;
     },
     close: () => {
       closed = true;
