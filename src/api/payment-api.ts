@@ -6,8 +6,7 @@
  */
 import { systemClock, type Clock } from 'payment-processor-contract/clock';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
-import { createBreaker, type Breaker, type BreakerStage } from './breaker.ts';
-import { breakerLog, type ApiLog } from './breaker-log.ts';
+import { createBreaker, type Breaker, type BreakerEvidence, type BreakerStage } from './breaker.ts';
 import { createHttpClient, type ApiCredentials, type HttpClient, type HttpClientOptions } from './client.ts';
 import { createPerformer, type PerformOptions } from './perform.ts';
 import { listRequestParts } from './requests.ts';
@@ -30,6 +29,12 @@ const LIST_BODY_MAX_BYTES = 8 * 1024 * 1024;
 const LIST_CONCURRENCY = 4;
 /** Longest time for a check. It is a small request, but with a stricter limit we would hold a service that is only slow. */
 const CHECK_TIMEOUT_MAX_MS = 5000;
+
+export type ApiLog = (
+  level: 'debug' | 'info' | 'warn' | 'error',
+  event: string,
+  fields: Record<string, unknown>,
+) => void;
 
 export interface CallReport {
   operation: Operation;
@@ -144,7 +149,22 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
     },
   });
 
-  const logBreaker = breakerLog(log, () => clock.monotonicMs());
+  /** Of breakers that have not closed again. */
+  const openedMs = new Map<CommandType, number>();
+  /** One line when a breaker opens, and one when it has closed again: an outage of hours makes two lines, not thousands. */
+  const logBreaker = (operation: CommandType, stage: BreakerStage, evidence: BreakerEvidence): void => {
+    const { calls, faults, lastFault } = evidence;
+    const sinceMs = openedMs.get(operation);
+    if (stage === 'closed') {
+      openedMs.delete(operation);
+      const notClosedMs = sinceMs === undefined ? null : Math.round(clock.monotonicMs() - sinceMs);
+      log('info', 'breaker-changed', { operation, stage, notClosedMs });
+    } else if (stage === 'open' && sinceMs === undefined) {
+      openedMs.set(operation, clock.monotonicMs());
+      const faultPercent = calls === 0 ? null : Math.round((faults * 100) / calls);
+      log('warn', 'breaker-changed', { operation, stage, calls, faults, faultPercent, lastFault });
+    } else log('debug', 'breaker-changed', { operation, stage, lastFault });
+  };
   const breakers = Object.fromEntries(
     COMMAND_TYPES.map((operation) => [
       operation,

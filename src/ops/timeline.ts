@@ -2,7 +2,7 @@
  * Recent changes in this process, in words: lanes it took or gave up, breakers, the payment service, operators' decisions. In
  * memory, bounded; a restart forgets them. No keys, no accounts.
  */
-import type { ApiLog } from '../api/breaker-log.ts';
+import type { ApiLog } from '../api/payment-api.ts';
 import type { LaneReports } from '../lanes/reports.ts';
 import { maskText } from './log-redaction.ts';
 import { keyHash } from 'payment-processor-contract/key-hash';
