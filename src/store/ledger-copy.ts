@@ -12,9 +12,8 @@ import { decodeHolds, NO_HOLDS } from '../ledger/holds.ts';
 import { HOLD_KEY } from '../ledger/ledger-records.ts';
 import { LedgerFormatError, readable } from '../ledger/ledger-value.ts';
 import { LedgerReader, type LedgerReaderOptions } from './ledger-reader.ts';
-import { LedgerRestore } from './ledger-restore.ts';
 import { openLedgerStore, type LedgerStartOptions } from './ledger-start.ts';
-import type { CommandView, LedgerLaneStatus, LedgerStatus } from './ledger-view.ts';
+import type { CommandView, LedgerLaneStatus, LedgerStatus, RestoreStatus } from './ledger-view.ts';
 import { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
 export interface LedgerCopyOptions {
@@ -32,17 +31,21 @@ const OLDEST_UNKNOWN_MAX = 20;
 
 export class LedgerCopy {
   readonly #options: LedgerCopyOptions;
-  readonly #restore: LedgerRestore;
   readonly index: LmdbLedgerIndex;
   readonly reader: LedgerReader;
   #topicId: string | null = null;
   #hasNewLanes = false;
   #isStopped = false;
+  /** When it was first opened, on the monotonic clock: opening may be retried. */
+  #beganMs: number | null = null;
+  /** When it was read to the ends that it had when it was opened. Later records are the tail, which is read continuously. */
+  #restoredMs: number | null = null;
+  /** Those ends that are not reached yet, by lane; null: not known. */
+  #awaitedEnds: Map<number, bigint> | null = null;
 
   constructor(options: LedgerCopyOptions) {
     const { clock, config, reader, topics } = options;
     this.#options = options;
-    this.#restore = new LedgerRestore(clock);
     this.index =
       options.index ??
       new LmdbLedgerIndex({
@@ -56,7 +59,7 @@ export class LedgerCopy {
       settings: config,
       topic: topics.ledger,
       index: this.index,
-      onPosition: (lane, nextOffset) => this.#restore.reached(lane, nextOffset),
+      onPosition: (lane, nextOffset) => this.#reached(lane, nextOffset),
     });
   }
 
@@ -67,7 +70,7 @@ export class LedgerCopy {
    */
   async open(): Promise<void> {
     const { clock, config, log, reader, topics } = this.#options;
-    this.#restore.began();
+    this.#beganMs ??= clock.monotonicMs();
     try {
       const { awayMsMax, ends, topicId } = await openLedgerStore({
         settings: config,
@@ -82,7 +85,9 @@ export class LedgerCopy {
       this.#topicId = topicId;
       const empty = [...ends.values()].filter((end) => end === 0n).length;
       this.#hasNewLanes = empty > 0 && empty < ends.size;
-      this.#restore.await(ends);
+      this.#awaitedEnds = new Map(ends);
+      this.#restoredMs = null;
+      for (const lane of ends.keys()) this.#reached(lane, 0n);
       if (!this.#isStopped) await this.reader.start(awayMsMax);
     } catch (error) {
       await this.index.close();
@@ -104,7 +109,7 @@ export class LedgerCopy {
 
   /** Whether it has been read to the end that it had when it was opened. */
   isRead(): boolean {
-    return this.#restore.status()?.isUnderWay !== true;
+    return this.#restore()?.isUnderWay !== true;
   }
 
   /** When it was opened, some lanes had been used and others had not. */
@@ -120,7 +125,7 @@ export class LedgerCopy {
   /** The ledger's view of all lanes, including those of other processes. */
   status(): LedgerStatus {
     const { index, reader } = this;
-    const restore = this.#restore.status();
+    const restore = this.#restore();
     if (!index.isOpen()) return { lanes: [], oldestUnknown: [], restore, disk: null };
     const { laneCount } = this.#options.reader;
     const lanes = Array.from({ length: laneCount }, (_, lane): LedgerLaneStatus => {
@@ -149,6 +154,20 @@ export class LedgerCopy {
       if (error instanceof LedgerFormatError) return { kind: 'unreadable', lane, problem: error.message };
       throw error;
     }
+  }
+
+  /** Everything before the offset has been applied. */
+  #reached(lane: number, offset: bigint): void {
+    const end = this.#awaitedEnds?.get(lane);
+    if (end !== undefined && offset >= end) this.#awaitedEnds?.delete(lane);
+    if (this.#awaitedEnds?.size === 0) this.#restoredMs ??= this.#options.clock.monotonicMs();
+  }
+
+  /** Null before it began. */
+  #restore(): RestoreStatus | null {
+    if (this.#beganMs === null) return null;
+    const untilMs = this.#restoredMs ?? this.#options.clock.monotonicMs();
+    return { isUnderWay: this.#restoredMs === null, seconds: (untilMs - this.#beganMs) / 1000 };
   }
 
   /** Applies everything read so far. Bounded. */

@@ -6,7 +6,6 @@ import type { Entry } from '../ledger/entry.ts';
 import type { HoldsRecord } from '../ledger/holds.ts';
 import type { OwnerRecord } from '../ledger/ledger-records.ts';
 import type { UnknownResult, UnknownResults } from './ledger-index.ts';
-import type { RestoreStatus } from './ledger-restore.ts';
 import type { DiskUse } from './lmdb-ledger-index.ts';
 
 export interface LedgerLaneStatus {
@@ -19,6 +18,13 @@ export interface LedgerLaneStatus {
   readonly unknown: readonly UnknownResults[];
   /** Operators' holds by command type, including expired ones. */
   readonly holds: HoldsRecord['holds'];
+}
+
+/** How long the process takes to restore the ledger at its start: until it has read what the ledger had then. */
+export interface RestoreStatus {
+  readonly isUnderWay: boolean;
+  /** During the restore: the time so far. */
+  readonly seconds: number;
 }
 
 export interface LedgerStatus {
