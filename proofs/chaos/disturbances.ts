@@ -33,6 +33,9 @@ export interface Recovery {
 /** Time for a restarted broker to read its log and catch up on a busy machine. */
 const BROKER_WHOLE_MS_MAX = 90_000;
 const PAUSE_MS_MAX = 4_000;
+/** How long a kill waits for a call at most. */
+const CALL_MS_MAX = 2_000;
+const LOOK_MS = 10;
 
 type Disturbance = (scene: Scene, recoveries: Recovery[]) => Promise<void>;
 
@@ -111,8 +114,10 @@ function anyBroker(scene: Scene): ReturnType<Engine['broker']> {
 async function killProcessor(scene: Scene, recoveries: Recovery[]): Promise<void> {
   const member = anyMember(scene);
   if (member === undefined) return;
-  const lanes = member.processor.assignedLanes();
   const startsAfterMs = between(scene, 0, 4_000);
+  // A kill proves most while a call is under way.
+  for (let waitedMs = 0; !scene.link.hasChange() && waitedMs < CALL_MS_MAX; waitedMs += LOOK_MS) await delay(LOOK_MS);
+  const lanes = member.processor.assignedLanes();
   await scene.fleet.kill(member);
   note('kill', lanes, scene, recoveries);
   await delay(startsAfterMs);

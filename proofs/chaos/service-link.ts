@@ -65,6 +65,11 @@ export class ServiceLink {
     return this.#pairs.size;
   }
 
+  /** Whether a call that changes something is in flight. */
+  hasChange(): boolean {
+    return [...this.#pairs.values()].some(({ call }) => (call?.key ?? null) !== null);
+  }
+
   /** Marks every call in flight as unclear: its client may never see the answer. */
   doubtCallsUnderWay(): void {
     for (const { call } of this.#pairs.values()) if (call !== null) this.#markUnclear(call);
