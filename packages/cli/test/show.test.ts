@@ -31,6 +31,17 @@ const park = (operation: 'transfer-in' | 'execute-quote', key: string): Promise<
   stack().service.addFaults({ kind: 'status', httpStatus: 429, retryAfter: 600, operation, key });
 
 describe('show KEY', () => {
+  test('does not say of a payment made by another command that it was not made, and shows its changes', async () => {
+    const execution = await executionOf(stack(), 'first-execution');
+    await stack().publisher.publish('execute-quote', 'first-execution', execution);
+    expect((await stack().journal.result('first-execution')).value.outcome).toBe('ACCEPTED');
+    await stack().publisher.publish('execute-quote', 'second-execution', execution);
+    expect((await stack().journal.result('second-execution')).value.outcome).toBe('REFUSED');
+    const { stdout } = await show('second-execution');
+    expect(stdout).toMatch(/^payment +none by this command: REFUSED$/m);
+    expect(stdout).toMatch(/ transaction +.*-> PROCESSING/);
+  });
+
   test('tells a doubt that was settled: the message, the call, the look-up, the result, the status changes', async () => {
     const key = 'settled-doubt';
     const execution = await executionOf(stack(), key);

@@ -152,7 +152,7 @@ test('a command of a payment that is known nowhere any more does not hide the ot
 });
 
 test('of a reading that was cut short nothing is concluded that what follows may contradict', () => {
-  expect(paymentIn(story('EXPIRED', []))).toBe('not accepted: EXPIRED');
+  expect(paymentIn(story('EXPIRED', []))).toBe('none by this command: EXPIRED');
   expect(paymentIn(story('EXPIRED', [], true))).toMatch(/^nothing known/);
   expect(paymentIn(story('ACCEPTED', [change('COMPLETED', 1n)], true))).toBe('not settled: COMPLETED, Transaction:1');
 });

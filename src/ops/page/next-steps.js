@@ -83,12 +83,12 @@ const REASONS = {
     DOCTOR,
   ),
   'payment service unreachable': step(
-    'Commands are queued and retried automatically. Check the payment service and the network.',
+    'Commands are queued and retried until their time limits. Check the payment service and the network.',
     'PaymentsBreakerOpen',
     DOCTOR,
   ),
   'breaker open': step(
-    'Their commands are queued and retried automatically. Check the payment service.',
+    'Their commands are queued and retried until their time limits. Check the payment service.',
     'PaymentsBreakerOpen',
     DOCTOR,
   ),

@@ -106,7 +106,7 @@ export async function readStory(
     within(readForMs, 'the ledger', ofLedger),
   ]);
   let changes: StatusEvent[] = [];
-  const id = paymentIdOf(results, entries);
+  const id = paymentIdOf(results, entries, messages);
   if (id !== null) {
     const reading = readStatusHistory(settings, id, output).then(({ events, hidden }) => {
       changes = events.slice(-RECORDS_MAX);
@@ -203,8 +203,12 @@ function decisionIn({ problem, value }: Content<unknown>): Content<StoryDecision
   };
 }
 
-/** The payment's id: its transaction's, else its quote's; null: none is named. */
-function paymentIdOf(results: readonly Published<CommandResult>[], entries: readonly EntryRecord[]): string | null {
+/** The payment's id: its transaction's, else its quote's; null: none is named. A refused entry no longer has the command's fields. */
+function paymentIdOf(
+  results: readonly Published<CommandResult>[],
+  entries: readonly EntryRecord[],
+  messages: readonly PublishedMessage[],
+): string | null {
   const entry = lastEntryOf({ entries });
   const subject = entry === null ? null : subjectOf(entry);
   const settled = results.flatMap(({ value }) => value ?? []).reverse();
@@ -212,6 +216,10 @@ function paymentIdOf(results: readonly Published<CommandResult>[], entries: read
     ...settled.flatMap(({ quote, transaction }) => [transaction?.id, quote?.transactionId, quote?.id]),
     subject?.transactionId,
     subject?.quoteId,
+    ...messages.flatMap(({ value }) => {
+      const { quoteId, transactionId } = Object(value) as Readonly<Record<string, unknown>>;
+      return [transactionId, quoteId].map((id) => (typeof id === 'string' ? id : null));
+    }),
   ];
   return ids.find((id) => id !== null && id !== undefined && id !== '') ?? null;
 }

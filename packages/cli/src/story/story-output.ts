@@ -92,9 +92,9 @@ function paymentText(story: Story): string {
     case 'open':
       return `not settled: ${payment.status ?? 'no status known'}, ${payment.transactionId ?? 'no transaction known'}`;
     case 'not-accepted':
-      return `not accepted: ${payment.result.outcome}`;
+      return `none by this command: ${payment.result.outcome}`;
     case 'unknown':
-      return 'unknown: the payment may have been made; an operator must decide';
+      return 'unknown: the command may have taken effect; an operator must decide';
     case 'nothing-known':
       if (hasNewCommand(story))
         return 'nothing known yet: a message waits, and the results are those of an earlier command of the key';
