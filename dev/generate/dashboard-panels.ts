@@ -216,9 +216,9 @@ export const ROWS: Readonly<Record<string, Readonly<Record<string, Panel>>>> = {
       ],
     ),
     'Entries of the fullest lane': redFrom(
-      0.8,
+      0.45,
       'percentunit',
-      'At 1 the lane admits nothing: see why its commands are PARKED or DOUBTFUL.',
+      'At 0.5 a lane may admit no more of a type whose commands wait, at 1 nothing: see why they are PARKED or DOUBTFUL.',
       [
         query(
           `max(${select('laneUnfinishedEntries')}) / max(${select('laneUnfinishedLimitEntries')})`,

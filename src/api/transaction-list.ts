@@ -44,14 +44,12 @@ function readResponse(answer: Extract<Answer, { kind: 'response' }>, nowMs: numb
 
 function readPage(answer: Extract<Answer, { kind: 'response' }>): ListReading {
   const { httpStatus, body, cut } = answer;
-  const page = cut ? undefined : parsedOrUndefined(body);
+  // The connection or the time ended, so it says nothing about the server at this address.
+  if (cut) return failed('unreachable', `HTTP ${httpStatus}, but the body was cut off`, httpStatus);
+  const page = parsedOrUndefined(body);
   const members = page !== undefined && isJsonObject(page) ? page['data'] : undefined;
   if (page === undefined || !isJsonObject(page) || !Array.isArray(members)) {
-    return failed(
-      'not-understood',
-      `HTTP ${httpStatus}, but the body is not a page of transactions${cut ? ' (it was cut off)' : ''}`,
-      httpStatus,
-    );
+    return failed('not-understood', `HTTP ${httpStatus}, but the body is not a page of transactions`, httpStatus);
   }
   const warnings: string[] = [];
   const data: Transaction[] = [];

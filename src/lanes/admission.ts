@@ -16,7 +16,6 @@ import { claimCall } from './entry-claim.ts';
 import type { HandlerParts } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
-import { workClassOf } from './work-classes.ts';
 
 const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
   call: 'called',
@@ -96,10 +95,10 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     return null;
   }
 
-  /** Of the room that other classes leave, a class fills at most half with waiting entries: it must not keep the others out. */
+  /** Of the room that other types leave, a type fills at most half with waiting entries: it must not keep the others out. */
   #isRoomFor(entry: UnphasedEntry): boolean {
     const { memory, unfinishedMax } = this.#parts;
-    const waiting = memory.waitingOf(workClassOf(entry));
+    const waiting = memory.waitingOf(entry.commandType);
     return memory.unfinished.size + waiting < unfinishedMax && memory.unfinishedBytes() < UNFINISHED_BYTES_MAX;
   }
 
@@ -161,6 +160,8 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
 
   /** An entry that this release cannot read still counts: we may have made its call, and it gets its own result. */
   #isKnown(key: string): boolean {
-    return readable(() => this.#parts.memory.entry(key) ?? null) !== null;
+    const entry = readable(() => this.#parts.memory.entry(key) ?? null);
+    // Undefined: it cannot be read.
+    return entry !== null;
   }
 }

@@ -140,8 +140,8 @@ export class Attempts {
         if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
         if (this.#acquisition.isHeld(entry)) return 'held by an operator';
         // Since the intent was planned, the command, its quote or its idempotency key may have expired.
-        const plan = planOf(entry, clock.nowMs(), policy);
-        return plan.kind === 'call' ? null : `it came too late: the next step is ${plan.kind}`;
+        const { kind } = planOf(entry, clock.nowMs(), policy);
+        return kind === 'call' ? null : 'the command, its quote or its idempotency key expired first';
       },
       ended: (attemptId, end) => this.#put({ kind: 'ended', key: committed.key, attemptId, end }),
     };

@@ -11,7 +11,7 @@
  *
  * A free slot goes first to a class below its share, then to the class served least relative to its share (stride scheduling).
  * So shares hold even with few slots, and for the rate too. While anything waits, a slot is idle only if it is kept (at most
- * ASK_MS) or its intent is being committed.
+ * ASK_MS for one lane) or its intent is being committed.
  */
 import { SHARES, type WorkClass } from './work-classes.ts';
 
@@ -20,7 +20,7 @@ import { SHARES, type WorkClass } from './work-classes.ts';
  * of a commit it cannot take its slot: with a slow Kafka, a shorter time would let executions starve behind transfers.
  */
 export const ASK_MS = 2_000;
-/** With a rate limit, a kept or taken slot delays other calls this long at most. */
+/** By the rate, a kept or taken slot delays other calls this long at most. */
 export const DELAY_MS = 200;
 /** With a rate limit, lanes get slots this long before the calls: about the time of a commit. */
 export const COMMIT_AHEAD_MS = 100;

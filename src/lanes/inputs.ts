@@ -99,7 +99,7 @@ export class Inputs {
     this.#observations = inputOf<ObservationItem, Place>(
       observations,
       (message) => observationReader.read(observations, message),
-      () => this.#awaitMoreObservations(),
+      () => this.#beginObservationsWait(),
     );
   }
 
@@ -173,7 +173,7 @@ export class Inputs {
   }
 
   close(): void {
-    this.#noObservationWaits();
+    this.#endObservationsWait();
     for (const { inbox } of this.#all()) inbox.close();
   }
 
@@ -292,17 +292,17 @@ export class Inputs {
 
   #takeObservations({ observations }: InputHandlers, transaction: LaneTransaction): void {
     this.#take(transaction, this.#observations, observations);
-    if (this.#observations.inbox.head() === undefined) this.#noObservationWaits();
+    if (this.#observations.inbox.head() === undefined) this.#endObservationsWait();
   }
 
-  #awaitMoreObservations(): void {
+  #beginObservationsWait(): void {
     this.#observationsTimer ??= setTimeout(() => {
       this.#haveObservationsWaited = true;
       this.#wake();
     }, OBSERVATIONS_WAIT_MS);
   }
 
-  #noObservationWaits(): void {
+  #endObservationsWait(): void {
     if (this.#observationsTimer !== null) clearTimeout(this.#observationsTimer);
     this.#observationsTimer = null;
     this.#haveObservationsWaited = false;

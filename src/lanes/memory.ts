@@ -2,11 +2,11 @@
  * What an open lane knows: its unfinished entries, in full, and committed records that the index may not show yet. Everything
  * else is in the index. A lost lane discards this memory; the ledger has everything.
  */
+import type { CommandType } from 'payment-processor-contract/commands';
 import type { Entry } from '../ledger/entry.ts';
 import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { decodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
 import type { LedgerIndex } from '../store/lmdb-ledger-index.ts';
-import { workClassOf, type WorkClass } from './work-classes.ts';
 
 interface Recent<Value> {
   readonly value: Value;
@@ -20,7 +20,7 @@ export class Memory {
   readonly #token: string;
   readonly unfinished = new Map<string, Entry>();
   #quotesOpen = 0;
-  readonly #waiting = new Map<WorkClass, number>();
+  readonly #waiting = new Map<CommandType, number>();
   readonly #done = new Map<string, Recent<Entry>>();
   readonly #transactions = new Map<string, Recent<TransactionState>>();
   #unfinishedBytes = 0;
@@ -46,9 +46,9 @@ export class Memory {
     return this.#quotesOpen;
   }
 
-  /** Unfinished entries of the class without a call under way: PARKED or DOUBTFUL. */
-  waitingOf(workClass: WorkClass): number {
-    return this.#waiting.get(workClass) ?? 0;
+  /** Unfinished entries of the type without a call under way: PARKED or DOUBTFUL. */
+  waitingOf(type: CommandType): number {
+    return this.#waiting.get(type) ?? 0;
   }
 
   entry(key: string): Entry | undefined {
@@ -69,12 +69,11 @@ export class Memory {
   }
 
   #count(entry: Entry, change: 1 | -1): void {
-    const { fieldsJson, phase, step } = entry;
+    const { commandType, fieldsJson, phase, step } = entry;
     this.#unfinishedBytes += change * (fieldsJson?.length ?? 0);
     if (phase.state === 'QUOTED' || (phase.state === 'INTENT' && step === 'CREATE')) this.#quotesOpen += change;
     if (phase.state !== 'PARKED' && phase.state !== 'DOUBTFUL') return;
-    const workClass = workClassOf(entry);
-    this.#waiting.set(workClass, this.waitingOf(workClass) + change);
+    this.#waiting.set(commandType, this.waitingOf(commandType) + change);
   }
 
   transaction(id: string): TransactionState | undefined {

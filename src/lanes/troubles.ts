@@ -61,7 +61,7 @@ export class Troubles {
   /** Failed commits, each soon after the previous one. */
   #failedInRow = 0;
 
-  /** @param soleMessage the only message of the last transaction; null if it had several, or none */
+  /** @param soleMessage the only message of the transaction that was not committed; null if it had several, or none */
   lost(loss: { reason: LaneLoss; message: string; nowMs: number }, soleMessage: MessagePlace | null): void {
     const { message, nowMs, reason } = loss;
     const last = this.now(nowMs);

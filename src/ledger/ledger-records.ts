@@ -82,7 +82,7 @@ export interface PositionRecord {
 
 export const ownerRecords = new InternalRecord<OwnerRecord>('LaneOwner');
 export const positionRecords = new InternalRecord<PositionRecord>('LanePosition');
-/** Null: no message is marked. */
+/** `message` is null if none is marked. */
 export const suspectRecords = new InternalRecord<{ readonly message: Suspect | null }>('LaneSuspect');
 const claims = new InternalRecord<Omit<Claim, 'transactionalId'>>('LaneClaim');
 

@@ -2,9 +2,8 @@
  * This process's copy of the ledger: how far behind it is, how long the restore took, and who owns each lane. Pure.
  */
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
-import type { RestoreStatus } from '../store/ledger-view.ts';
+import type { LedgerStatus, RestoreStatus } from '../store/ledger-view.ts';
 import type { DiskUse } from '../store/lmdb-ledger-index.ts';
-import type { LedgerStatus } from '../store/ledger-view.ts';
 
 export interface LaneOwner {
   readonly lane: number;

@@ -26,7 +26,7 @@ export interface Decoder {
 }
 
 const require = createRequire(import.meta.url);
-/** Its argument is the initial capacity. */
+/** The constructor's argument is the buffer's initial size. */
 export const Encoder = require('kafkajs/src/protocol/encoder') as new (bytes?: number) => Encoder;
 export const Decoder = require('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => Decoder;
 

@@ -178,7 +178,7 @@ export class LedgerCopy {
   }
 }
 
-/** As `otherLaneCount` of the copy. A lane of another format stops by itself. */
+/** The number of lanes that an owner's record has instead of ours; null: none. A lane of another format stops by itself. */
 export function otherLaneCount(index: Pick<LmdbLedgerIndex, 'owner'>, laneCount: number): number | null {
   const recorded = Array.from({ length: laneCount }, (_, lane) => readable(() => index.owner(lane))?.laneCount ?? 0);
   return recorded.find((count) => count !== 0 && count !== laneCount) ?? null;

@@ -218,11 +218,14 @@ test('the check asks for one transaction', async () => {
   expect(service.requests.map((request) => request.path)).toEqual(['/2025-10-13/transactions?limit=1']);
 });
 
-test('a 404 by the service while its list is away holds nothing, and is no reason to stand aside', async () => {
+test.each([
+  ['away', httpAnswer(503, '{}')],
+  ['cut off within its body', httpAnswer(200, EMPTY_PAGE).slice(0, -10)],
+])('a 404 by the service while its list is %s holds nothing, and is no reason to stand aside', async (_how, list) => {
   const { service, api } = await startedPair(serving);
   service.script((request, socket) => {
-    const [httpStatus, body] = request.method === 'GET' ? [503, '{}'] : [404, '{"code":"TRANSACTION_NOT_FOUND"}'];
-    socket.write(httpAnswer(httpStatus, body));
+    if (request.method !== 'GET') socket.write(httpAnswer(404, '{"code":"TRANSACTION_NOT_FOUND"}'));
+    else socket.write(list, () => void setTimeout(() => socket.destroy(), 20));
   });
   expect(await api.perform(transferIn, KEY)).toMatchObject({ kind: 'told-to-wait', httpStatus: 404 });
   expect(service.requestsOf('GET').length).toBeGreaterThan(1);

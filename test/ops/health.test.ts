@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readiness } from '../../src/ops/health.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
+import { LedgerShortenedError } from '../../src/store/ledger-start.ts';
 import { FakeProcessor, inputStatus, laneStatus } from './fake-processor.ts';
 
 /** A module of the page, without browser types. */
@@ -173,4 +174,9 @@ test.each(NOT_READY)('not ready: %s', (_name, reasons, change) => expectReadines
 
 test.each([...READY, ...NOT_READY])('the page says what to do: %s', (_name, reasons) => {
   for (const reason of reasons) expect(stepOfReason(reason).advice, reason).not.toBe('See the log.');
+});
+
+test('a start that waits because the ledger has lost records has a step of its own', () => {
+  const { message } = new LedgerShortenedError('ledger', 1, 7n, 2n);
+  expect(stepOfReason(`starting: opening the ledger: ${message}`).advice).toContain('delete no volume');
 });

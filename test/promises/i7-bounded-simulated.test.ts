@@ -1,7 +1,8 @@
 /** Invariant I7 in virtual time: calls and unfinished entries have limits, and so have quotes that are made anew. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { createQuoteOf, executionOf, keysOfLane, publishTransfers, transferInOf } from '../support/commands.ts';
+import type { CommandType } from 'payment-processor-contract/commands';
+import { createQuoteOf, keysOfLane, publishTransfers, rejectionOf, transferInOf } from '../support/commands.ts';
 import { LANES } from '../support/stack-options.ts';
 import { unfinishedByLane } from '../support/unfinished.ts';
 import { eventually } from '../support/watch.ts';
@@ -28,22 +29,23 @@ test('a lane with as many unfinished commands as it may have admits no more, unt
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
 });
 
-test('commands that are told to wait leave room in their lane for other classes', async () => {
-  await stack().service.addFaults({ kind: 'status', operation: 'transfer-in', httpStatus: 429, retryAfter: 60 });
+const twoStepOf = (key: string): object => ({ ...createQuoteOf(key), immediatelyExecute: true });
+
+test.each<{ type: CommandType; operation: CommandType; fieldsOf: (key: string) => object }>([
+  { type: 'transfer-in', operation: 'transfer-in', fieldsOf: transferInOf },
+  { type: 'create-quote', operation: 'execute-quote', fieldsOf: twoStepOf },
+])('$type leaves room in its lane while the service defers each $operation', async ({ type, operation, fieldsOf }) => {
+  await stack().service.addFaults({ kind: 'status', operation, httpStatus: 429, retryAfter: 600 });
   const limit = 400;
   await stack().startProcessor({ MAX_UNFINISHED_PER_LANE: String(limit), API_MAX_CONCURRENCY: '10' });
-  for (const key of keysOfLane('waiting', 0, 2 * limit))
-    await stack().publisher.publish('transfer-in', key, transferInOf(key));
-  await eventually(
-    () => unfinishedByLane(stack()),
-    ([count = 0]) => count >= limit / 2,
-    'the transfers to fill their room',
-  );
-  await sleep(30_000);
-  const [key = ''] = keysOfLane('execution', 0, 1);
-  await stack().publisher.publish('execute-quote', key, await executionOf(stack(), key));
+  for (const key of keysOfLane('waiting', 0, 2 * limit)) await stack().publisher.publish(type, key, fieldsOf(key));
+  await sleep(60_000);
+  const [key = ''] = keysOfLane('rejection', 0, 1);
+  await stack().publisher.publish('reject-transaction', key, await rejectionOf(stack(), key));
   expect((await stack().journal.result(key, 10_000)).value.outcome).toBe('ACCEPTED');
-  expect((await unfinishedByLane(stack()))[0]).toBeLessThan(limit);
+  const [unfinished = 0] = await unfinishedByLane(stack());
+  expect(unfinished).toBeGreaterThan(limit / 4);
+  expect(unfinished).toBeLessThan(limit);
 });
 
 test('no more calls are under way than API_MAX_CONCURRENCY', async () => {

@@ -19,8 +19,7 @@ import {
 } from 'payment-processor-contract/kafka/kafka-client';
 import { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
-import { LedgerReader } from '../../src/store/ledger-reader.ts';
-import type { OwnCommit } from '../../src/store/ledger-reader.ts';
+import { LedgerReader, type OwnCommit } from '../../src/store/ledger-reader.ts';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';
 
 const LANE = 0;

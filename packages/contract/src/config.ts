@@ -215,7 +215,7 @@ export const SETTINGS = {
   COMMAND_MAX_AGE: setting(DEFAULT_MAX_AGE, 'Age per type after which an unsent command is EXPIRED.', maxAges),
   MAX_UNFINISHED_PER_LANE: setting(
     '2000',
-    'How many admitted commands without a result a lane may hold; at the limit it admits no command. Of the room that other classes of work leave, PARKED and DOUBTFUL commands of a class fill half.',
+    'How many admitted commands without a result a lane may hold; at the limit it admits no command. Of the room that other types leave, PARKED and DOUBTFUL commands of a type fill half.',
     integer(1, 100_000),
   ),
   KAFKA_SESSION_TIMEOUT_MS: setting('6000', 'Group session timeout.', integer(1000, SESSION_TIMEOUT_MAX_MS)),

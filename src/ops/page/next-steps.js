@@ -93,6 +93,11 @@ const REASONS = {
     DOCTOR,
   ),
 };
+const LEDGER_SHORTENED = step(
+  'If this lasts for more than a minute, delete no volume: only the store still knows some of the calls. See the runbook.',
+  'lost-internal-topic',
+  DOCTOR,
+);
 const NO_STEP = step('See the log.', null, DOCTOR);
 
 /** For the page's own findings. */
@@ -168,6 +173,7 @@ export const STEPS = {
  * @returns {Step}
  */
 export function stepOfReason(reason) {
+  if (reason.includes('the ledger has lost records')) return LEDGER_SHORTENED;
   return Object.entries(REASONS).find(([beginning]) => reason.startsWith(beginning))?.[1] ?? NO_STEP;
 }
 
