@@ -397,11 +397,12 @@ describe('dead-letters redrive of one', () => {
 
   test('says when no result came in time, with exit code 5', async () => {
     const place = await buryWithoutType('unheard');
-    await stack().endProcessors();
+    // In order: an open transaction of a killed one would hide later records.
+    await processor.stop();
     const briefly = ['--await', '--await-for', '500ms'];
     const run = await redrive(place, '--key', 'unheard-again', ...JSON_TYPE, ...briefly, '--yes');
     expect(run).toMatchObject({ code: 5, documents: [{ status: 'published' }] });
-    await stack().startProcessor();
+    processor = await stack().startProcessor();
     expect((await stack().journal.result('unheard-again')).value.outcome).toBe('ACCEPTED');
   });
 
@@ -410,13 +411,13 @@ describe('dead-letters redrive of one', () => {
     ['both came with one id', 'one-id', { ce_id: 'one-id' }],
   ])('does not take the result of another message for that of its own, though %s', async (_how, name, ids) => {
     const place = await buryWithoutType(name, 1, ids);
-    await stack().endProcessors();
+    await processor.stop();
     const key = `${name}-again`;
     const headers = { 'content-type': 'application/json', ...ids };
     await stack().publishRaw('transfer-in', { key, value: stringifyLossless(transferInOf(key, 2n)), headers });
     const run = redrive(place, '--key', key, ...JSON_TYPE, '--await', '--yes');
     await stack().journal.deadLetter((note) => note.headers['dlq-redriven-key'] === key, 'the mark of the redrive');
-    await stack().startProcessor();
+    processor = await stack().startProcessor();
     expect(await run).toMatchObject({ code: 4, documents: [{ status: 'published', outcome: 'CONFLICT' }] });
   });
 

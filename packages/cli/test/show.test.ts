@@ -35,6 +35,10 @@ describe('show KEY', () => {
     const execution = await executionOf(stack(), 'first-execution');
     await stack().publisher.publish('execute-quote', 'first-execution', execution);
     expect((await stack().journal.result('first-execution')).value.outcome).toBe('ACCEPTED');
+    await stack().journal.until(
+      () => stack().journal.transactionEvents(execution.transactionId ?? '').length > 0,
+      'the status change of the execution',
+    );
     await stack().publisher.publish('execute-quote', 'second-execution', execution);
     expect((await stack().journal.result('second-execution')).value.outcome).toBe('REFUSED');
     const { stdout } = await show('second-execution');
