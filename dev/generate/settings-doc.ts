@@ -50,7 +50,7 @@ Only W3C trace context (\`traceparent\`, \`tracestate\`) is supported. The proce
 ## The local store
 
 \`STATE_DIR\` holds an LMDB store for each process: a copy of the ledger of all lanes, with the states of transactions. You may
-delete it while no process runs.
+delete it while no process runs, unless starts wait because the [ledger has lost records](runbooks/lost-internal-topic.md).
 
 - Each process locks its own folder in it (\`0\`, \`1\` and so on, at most 64), and reuses the most useful free one.
 - Use a local disk or block device, never a network file system. The path has at most about 80 characters.

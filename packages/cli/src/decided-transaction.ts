@@ -56,7 +56,7 @@ export async function checkTransaction(api: Lists, transactionId: string, entry:
     isNamed || differing.length > 0
       ? { doubts: [], notes: [] }
       : await otherMatches(api, transaction, comparison, entry);
-  const another = `transaction ${transactionId} is not the payment that the command requested: ${differing.join('; ')}`;
+  const another = `transaction ${transactionId} does not show what the command requested: ${differing.join('; ')}`;
   const nothing = `no field of transaction ${transactionId} can be compared with the command`;
   const doubts = [...(differing.length > 0 ? [another] : isAlike ? [] : [nothing]), ...others.doubts];
   const notes = [

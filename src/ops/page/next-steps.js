@@ -94,7 +94,7 @@ const REASONS = {
   ),
 };
 const LEDGER_SHORTENED = step(
-  'If this lasts for more than a minute, delete no volume: only the store still knows some of the calls. See the runbook.',
+  'If this lasts for more than a minute, delete no volume and do not scale to 0: only the store still knows some of the calls. See the runbook.',
   'lost-internal-topic',
   DOCTOR,
 );
@@ -131,7 +131,7 @@ export const STEPS = {
     DOCTOR,
   ),
   deadLetters: step(
-    'If the message was fine, fix the cause, then redrive it. If not, tell the publisher, then acknowledge it.',
+    'If the message was fine, fix the cause, ask the publisher, then redrive it. If not, tell the publisher, then acknowledge it.',
     'PaymentsDeadLetters',
     'cli dead-letters list --open',
   ),

@@ -59,7 +59,7 @@ export function addPublishCommand(program: CliCommand): void {
     .addOption(waitOption('--await-for <duration>', 'longest wait for the result'))
     .details(
       `
-With --await it exits with 0 when the command was ACCEPTED, 4 when it was not, 5 when no result came in time.
+With --await it exits with 0 when the command was ACCEPTED, 4 when it was not (after UNKNOWN the payment may have been made), 5 when no result came in time.
 Only processors with SANDBOX_COMMANDS=true read simulate-uma-receive commands.
 
 Examples:
