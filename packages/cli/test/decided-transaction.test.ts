@@ -135,7 +135,7 @@ describe('the transaction of a transfer-in', () => {
     const service = serviceOf([other]);
     const { doubt } = await saidOf(lost('transfer-in'), service);
     expect(doubt).toMatch(
-      /not the payment that the command requested.*source is E:2, but the command requested ExternalAccount:1.*created at 2026-01-31T11:00/,
+      /does not show what the command requested.*source is E:2, but the command requested ExternalAccount:1.*created at 2026-01-31T11:00/,
     );
     expect(service.asked.every(({ customerId }) => customerId === undefined)).toBe(true);
   });

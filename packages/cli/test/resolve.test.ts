@@ -132,7 +132,7 @@ describe('resolve', () => {
     const another = await decide({}, await transactionOf('looked-at-other'));
     expect(another).toMatchObject({ code: 7, documents: [] });
     expect(another.stderr).toMatch(
-      /not the payment that the command requested.*destination is InternalAccount:looked-at-other-x, but the command requested InternalAccount:looked-at-x/,
+      /does not show what the command requested.*destination is InternalAccount:looked-at-other-x, but the command requested InternalAccount:looked-at-x/,
     );
     const id = await transactionOf('looked-at');
     for (const environment of [{ API_BASE_URL: '' }, { API_BASE_URL: 'http://127.0.0.1:1/2025-10-13' }]) {
