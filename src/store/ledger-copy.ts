@@ -12,7 +12,7 @@ import { decodeHolds, NO_HOLDS } from '../ledger/holds.ts';
 import { HOLD_KEY } from '../ledger/ledger-records.ts';
 import { LedgerFormatError, readable } from '../ledger/ledger-value.ts';
 import { LedgerReader, type LedgerReaderOptions } from './ledger-reader.ts';
-import { openLedgerStore, type LedgerStartOptions } from './ledger-start.ts';
+import { LedgerShortenedError, openLedgerStore, type LedgerStartOptions } from './ledger-start.ts';
 import type { CommandView, LedgerLaneStatus, LedgerStatus, RestoreStatus } from './ledger-view.ts';
 import { LmdbLedgerIndex } from './lmdb-ledger-index.ts';
 
@@ -28,6 +28,8 @@ export interface LedgerCopyOptions {
 
 /** As many as fit on a page; the ledger has them all. */
 const OLDEST_UNKNOWN_MAX = 20;
+/** For seconds after a broker was killed, its partitions seem to end too early. */
+const SHORT_MS_MIN = 15_000;
 
 export class LedgerCopy {
   readonly #options: LedgerCopyOptions;
@@ -38,6 +40,8 @@ export class LedgerCopy {
   #isStopped = false;
   /** When it was first opened, on the monotonic clock: opening may be retried. */
   #beganMs: number | null = null;
+  /** When a start first found that the ledger ends before what the store has read; null: it does not. */
+  #shortenedMs: number | null = null;
   /** When it was read to the ends that it had when it was opened. Later records are the tail, which is read continuously. */
   #restoredMs: number | null = null;
   /** Those ends that are not reached yet, by lane; null: not known. */
@@ -83,6 +87,7 @@ export class LedgerCopy {
         log,
       });
       this.#topicId = topicId;
+      this.#forgetIfShortened([...ends.keys()]);
       const empty = [...ends.values()].filter((end) => end === 0n).length;
       this.#hasNewLanes = empty > 0 && empty < ends.size;
       this.#awaitedEnds = new Map(ends);
@@ -90,10 +95,22 @@ export class LedgerCopy {
       for (const lane of ends.keys()) this.#reached(lane, 0n);
       if (!this.#isStopped) await this.reader.start(awayMsMax);
     } catch (error) {
+      if (error instanceof LedgerShortenedError) this.#shortenedMs ??= clock.monotonicMs();
       await this.index.close();
       throw error;
     }
     if (this.#isStopped) await this.stop();
+  }
+
+  /** Others have written past our checkpoint since: between it and the end that the ledger had, our store has records that are lost. */
+  #forgetIfShortened(lanes: readonly number[]): void {
+    const { clock, log } = this.#options;
+    const shortForMs = clock.monotonicMs() - (this.#shortenedMs ?? Infinity);
+    this.#shortenedMs = null;
+    if (shortForMs < SHORT_MS_MIN) return;
+    const reason = 'the ledger ended before what the store had read, and others may have written over the gap';
+    log.warn({ event: 'ledger-store-rebuilt', reason });
+    for (const lane of lanes) this.index.forgetLane(lane);
   }
 
   /** Id of the topic that the store was built from; null: the brokers have no topic ids. */
