@@ -58,10 +58,11 @@ export class KafkaUpkeep {
   }
 
   #once(work: (topic: string, lane: number) => void): void {
-    const { draws, scenario, time, topics } = this.#options;
+    const { broker, draws, scenario, time, topics } = this.#options;
     const [topic, lane] = [draws.pick(Object.values(topics.commands)), draws.below(scenario.laneCount)];
     const attempt = (): void => {
-      if (this.#isReadByAll(topic)) work(topic, lane);
+      // Another disturbance may have deleted it for a moment.
+      if (broker.topics().includes(topic) && this.#isReadByAll(topic)) work(topic, lane);
       else if (!this.#isOver) time.after(UNREAD_MS, null, attempt);
     };
     time.after(draws.between(0, scenario.durationMs), null, attempt);

@@ -34,7 +34,11 @@ export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwor
       })),
     listTopics: () => request(() => broker.topics()),
     fetchTopicIds: ({ topics }: { topics: readonly string[] }) =>
-      request(() => topics.map((topic) => ({ topic, topicId: broker.topicId(topic) }))),
+      request(() =>
+        topics
+          .filter((topic) => broker.topics().includes(topic))
+          .map((topic) => ({ topic, topicId: broker.topicId(topic) })),
+      ),
     fetchTopicOffsets: (topic: string) =>
       request(() =>
         broker.logs(topic).map((log, partition) => {

@@ -96,14 +96,13 @@ export class SimulatedService {
       const callNumber = this.calls;
       const deadlineMs = time.nowMs + timeoutMs;
       const call = new PendingCall(timeoutMs, hooks, (answer) => {
-        // A proxy's page says nothing about the call.
-        const isClear = answer.kind === 'response' && answer.httpStatus < 500 && !isPageOfProxy;
+        // A proxy's answer says nothing certain: a refusal after its 401 or 429 stays in doubt.
+        const isClear = answer.kind === 'response' && trouble.kind !== 'status';
         if (key !== null && isClear) this.unclearKeys.delete(`${key} ${callNumber}`);
         resolve(answer);
       });
       const dialMs = draws.between(0, draws.chance(dialShare) ? DIAL_MS_MAX : 1);
       const trouble = troubleOf(draws, isPage);
-      const isPageOfProxy = trouble.kind === 'status' && PROXYS.includes(trouble.httpStatus);
       if (disturber.troubleAt(owner, 'dial').kind === 'freeze') disturber.freeze(owner, 'before a call is sent');
       owner.dialling += 1;
       time.after(dialMs, owner, () => {
