@@ -237,7 +237,8 @@ export class SimulatedFleet implements Disturber {
       onFailure: (error) => this.failures.push(`our own code failed: ${String(error)}`),
       onLine: (_level, { event, reason }) => {
         const mayBeRebuilt = STORES_OF_OTHER_TIMES.some((name) => this.#options.scenario.disturbed.has(name));
-        if (event === 'ledger-store-lane-rebuilt' && !mayBeRebuilt)
+        const isRebuilt = event === 'ledger-store-lane-rebuilt' || event === 'ledger-store-rebuilt';
+        if (isRebuilt && !mayBeRebuilt)
           this.failures.push(`a store that fits the ledger is rebuilt: ${String(reason)}`);
       },
       onDeath: () => {

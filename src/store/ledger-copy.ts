@@ -40,8 +40,8 @@ export class LedgerCopy {
   #isStopped = false;
   /** When it was first opened, on the monotonic clock: opening may be retried. */
   #beganMs: number | null = null;
-  /** When a start first found that the ledger ends before what the store has read; null: it does not. */
-  #shortenedMs: number | null = null;
+  /** When starts found, first and last, that the ledger ends before what the store has read; null: it does not. */
+  #shortened: { readonly firstMs: number; readonly lastMs: number } | null = null;
   /** When it was read to the ends that it had when it was opened. Later records are the tail, which is read continuously. */
   #restoredMs: number | null = null;
   /** Those ends that are not reached yet, by lane; null: not known. */
@@ -95,7 +95,10 @@ export class LedgerCopy {
       for (const lane of ends.keys()) this.#reached(lane, 0n);
       if (!this.#isStopped) await this.reader.start(awayMsMax);
     } catch (error) {
-      if (error instanceof LedgerShortenedError) this.#shortenedMs ??= clock.monotonicMs();
+      if (error instanceof LedgerShortenedError) {
+        const lastMs = clock.monotonicMs();
+        this.#shortened = { firstMs: this.#shortened?.firstMs ?? lastMs, lastMs };
+      }
       await this.index.close();
       throw error;
     }
@@ -104,12 +107,11 @@ export class LedgerCopy {
 
   /** Others have written past our checkpoint since: between it and the end that the ledger had, our store has records that are lost. */
   #forgetIfShortened(lanes: readonly number[]): void {
-    const { clock, log } = this.#options;
-    const shortForMs = clock.monotonicMs() - (this.#shortenedMs ?? Infinity);
-    this.#shortenedMs = null;
-    if (shortForMs < SHORT_MS_MIN) return;
+    const { firstMs = 0, lastMs = 0 } = this.#shortened ?? {};
+    this.#shortened = null;
+    if (lastMs - firstMs < SHORT_MS_MIN) return;
     const reason = 'the ledger ended before what the store had read, and others may have written over the gap';
-    log.warn({ event: 'ledger-store-rebuilt', reason });
+    this.#options.log.warn({ event: 'ledger-store-rebuilt', reason });
     for (const lane of lanes) this.index.forgetLane(lane);
   }
 

@@ -91,7 +91,7 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
     name: 'slots that were kept for nobody are lost',
     find: `        state.held -= kept;
 `,
-    among: ['handovers', 'slow-service'],
+    toldBy: 'test/lanes/call-scheduler',
   },
   {
     name: 'the slot of an intent that was not committed is lost',
