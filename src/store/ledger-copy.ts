@@ -28,8 +28,6 @@ export interface LedgerCopyOptions {
 
 /** As many as fit on a page; the ledger has them all. */
 const OLDEST_UNKNOWN_MAX = 20;
-/** For seconds after a broker was killed, its partitions seem to end too early. */
-const SHORT_MS_MIN = 15_000;
 
 export class LedgerCopy {
   readonly #options: LedgerCopyOptions;
@@ -83,11 +81,12 @@ export class LedgerCopy {
         laneCount: reader.laneCount,
         index: this.index,
         tombstonesKeptMs: tombstonesKeptMs(config),
+        shortMs: this.#shortened === null ? 0 : this.#shortened.lastMs - this.#shortened.firstMs,
         clock,
         log,
       });
       this.#topicId = topicId;
-      this.#forgetIfShortened([...ends.keys()]);
+      this.#shortened = null;
       const empty = [...ends.values()].filter((end) => end === 0n).length;
       this.#hasNewLanes = empty > 0 && empty < ends.size;
       this.#awaitedEnds = new Map(ends);
@@ -103,16 +102,6 @@ export class LedgerCopy {
       throw error;
     }
     if (this.#isStopped) await this.stop();
-  }
-
-  /** Others have written past our checkpoint since: between it and the end that the ledger had, our store has records that are lost. */
-  #forgetIfShortened(lanes: readonly number[]): void {
-    const { firstMs = 0, lastMs = 0 } = this.#shortened ?? {};
-    this.#shortened = null;
-    if (lastMs - firstMs < SHORT_MS_MIN) return;
-    const reason = 'the ledger ended before what the store had read, and others may have written over the gap';
-    this.#options.log.warn({ event: 'ledger-store-rebuilt', reason });
-    for (const lane of lanes) this.index.forgetLane(lane);
   }
 
   /** Id of the topic that the store was built from; null: the brokers have no topic ids. */

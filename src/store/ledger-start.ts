@@ -1,7 +1,8 @@
 /**
  * Decides where the ledger's reader begins: opens the local store and compares each lane's checkpoint with the topic. A lane
  * that does not fit (its topic was recreated) is read from the beginning. If the topic ends before a checkpoint, it has lost records
- * (truncated, restored from a backup), and only the store still knows calls that were made: the start waits.
+ * (truncated, restored from a backup), and only the store still knows calls that were made: the start waits. Once others have written
+ * past the checkpoint, the store has records that the topic lost, and lacks those in their place: every lane is read again.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -17,6 +18,8 @@ export interface LedgerStartOptions {
   readonly index: LmdbLedgerIndex;
   /** The least time for which the ledger keeps a deletion, used if we are not authorized to read its configuration. */
   readonly tombstonesKeptMs: number;
+  /** For how long earlier attempts found that the ledger ends before what the store has read, milliseconds; 0: they did not. */
+  readonly shortMs: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -35,6 +38,9 @@ const TOMBSTONES_SEEN_SHARE = 0.9;
 const HOUR_MS = 3_600_000;
 /** A shorter pause is normal on a busy machine, however the topic is configured. */
 const AWAY_MS_MIN = 5_000;
+
+/** For seconds after a broker was killed, its partitions seem to end too early. */
+const SHORT_MS_MIN = 15_000;
 
 /** Clocks of two owners may differ by this much. A record newer than our checkpoint by more belongs to a recreated topic. */
 const CLOCK_DIFFERENCE_MS_MAX = 600_000;
@@ -83,7 +89,7 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<Open
 
 async function compareWithTopic(
   questions: TopicQuestions,
-  { clock, index, laneCount, topic }: LedgerStartOptions,
+  { clock, index, laneCount, shortMs, topic }: LedgerStartOptions,
   awayMsMax: number,
 ): Promise<{ ends: Map<number, bigint>; misfits: Misfit[] }> {
   const checkpoints = Array.from({ length: laneCount }, (_, lane) => index.checkpoint(lane));
@@ -102,7 +108,9 @@ async function compareWithTopic(
     const misfit = (reason: string): void => void misfits.push({ lane, reason });
     if (nextOffset === 0n) continue;
     if (nextOffset > end) throw new LedgerShortenedError(topic, lane, nextOffset, end);
-    if (nextOffset < low)
+    if (shortMs >= SHORT_MS_MIN)
+      misfit('the ledger ended before what the store had read, and others may have written over the gap');
+    else if (nextOffset < low)
       misfit(`the store has read up to offset ${nextOffset}, but the partition begins at offset ${low}`);
     else {
       const later = younger.get(lane) ?? high;

@@ -52,7 +52,7 @@ async function topicOf(partitions: number, timesMs: readonly number[]): Promise<
 }
 
 /** @param clockMs what our clock says, when records are applied, too */
-async function start(topic: string, laneCount: number, clockMs: number): Promise<Started> {
+async function start(topic: string, laneCount: number, clockMs: number, shortMs = 0): Promise<Started> {
   const logged: Logged[] = [];
   const log = (line: Logged): void => void logged.push(line);
   const clock = { nowMs: () => clockMs, monotonicMs: () => performance.now() };
@@ -64,7 +64,7 @@ async function start(topic: string, laneCount: number, clockMs: number): Promise
       throw error;
     },
   });
-  const options = { settings, clientId: 'test', topic, laneCount, tombstonesKeptMs: 7 * DAY_MS, clock };
+  const options = { settings, clientId: 'test', topic, laneCount, tombstonesKeptMs: 7 * DAY_MS, shortMs, clock };
   await openLedgerStore({ ...options, index, log: { info: log, warn: log } as never });
   return { index, logged };
 }
@@ -121,6 +121,21 @@ test('the start fails while the topic ends before a checkpoint: the store knows 
   await first.index.close();
   const started = start(topic, 2, nowMs);
   await expect(started).rejects.toThrow(/partition 1, up to offset 7, but it ends at offset 2\. .*lost-internal-topic/);
+});
+
+test('after the topic ended before a checkpoint for 15 s, every lane is read again: others may have written over the gap', async () => {
+  const nowMs = Date.now();
+  const topic = await topicOf(2, [nowMs, nowMs]);
+  const first = await start(topic, 2, nowMs);
+  for (const lane of [0, 1]) applyTo(first, lane, 2, nowMs);
+  await first.index.close();
+  const restarted = await start(topic, 2, nowMs, 14_999);
+  expect(checkpointsOf(restarted, 2)).toEqual([2, 2]);
+  await restarted.index.close();
+  const third = await start(topic, 2, nowMs, 15_000);
+  expect(checkpointsOf(third, 2)).toEqual([0, 0]);
+  expect(third.logged.at(-1)?.reason).toContain('written over the gap');
+  await third.index.close();
 });
 
 test('a store of a topic that was made again is thrown away, whatever its offsets and times are', async () => {
