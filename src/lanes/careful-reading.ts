@@ -36,6 +36,11 @@ export class CarefulReading {
     this.suspect = suspect;
   }
 
+  /** Null: no message is suspect. */
+  suspectText(): string | null {
+    return this.suspect && `${this.suspect.topic} at offset ${this.suspect.offset}, tries: ${this.suspect.tries}`;
+  }
+
   isOver(): boolean {
     return this.#harmless >= HARMLESS_MAX && this.#turn === null && !this.#isMarkStale;
   }

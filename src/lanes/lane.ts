@@ -268,7 +268,7 @@ export class Lane {
     log.info({ event: 'lane-open', lane, durationMs, unfinished: openLane.status().entries.length });
     if (careful !== null)
       log.warn(
-        { event: 'lane-reads-carefully', lane, suspect: suspectText(careful.suspect) },
+        { event: 'lane-reads-carefully', lane, suspect: careful.suspectText() },
         'the lane reads one message at a time, because a message may have caused its loss',
       );
     void this.#runUntilLost(openLane, writer);
@@ -353,8 +353,4 @@ export class Lane {
   #isCurrent(writer: LaneWriter): boolean {
     return 'writer' in this.#state && this.#state.writer === writer;
   }
-}
-
-function suspectText(suspect: Suspect | null): string | null {
-  return suspect === null ? null : `${suspect.topic} at offset ${suspect.offset}, tries: ${suspect.tries}`;
 }

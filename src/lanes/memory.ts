@@ -6,7 +6,7 @@ import type { CommandType } from 'payment-processor-contract/commands';
 import type { Entry } from '../ledger/entry.ts';
 import { ENTRY_PREFIX, TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { decodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
-import type { LedgerIndex } from '../store/lmdb-ledger-index.ts';
+import type { LedgerIndex } from './parts.ts';
 
 interface Recent<Value> {
   readonly value: Value;

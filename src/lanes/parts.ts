@@ -6,7 +6,7 @@ import type { GroupMember, GroupOffset } from '../consumers/group-member.ts';
 import type { MessageFailures } from '../consumers/message-failures.ts';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import type { ResultWriter } from '../producers/result-events.ts';
-import type { LedgerIndex } from '../store/lmdb-ledger-index.ts';
+import type { LmdbLedgerIndex } from '../store/lmdb-ledger-index.ts';
 import type { LedgerReader } from '../store/ledger-reader.ts';
 import type { Repeats } from 'payment-processor-contract/repeats';
 import type { Calls } from './calls.ts';
@@ -15,6 +15,12 @@ import type { Committer } from './committer.ts';
 import type { LaneSettings } from './lane-settings.ts';
 import type { LookUps } from './look-ups.ts';
 import type { LaneReports } from './reports.ts';
+
+/** Lanes read it when they are acquired, and for keys that they do not have in memory. */
+export type LedgerIndex = Pick<
+  LmdbLedgerIndex,
+  'checkpoint' | 'claims' | 'entry' | 'expired' | 'owner' | 'position' | 'transactions' | 'unfinished' | 'value'
+>;
 
 export interface LaneParts extends LaneSettings {
   readonly lane: number;

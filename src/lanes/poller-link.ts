@@ -16,7 +16,7 @@ import { StatusPoller, type PollerReports } from '../status/poller/poller.ts';
 import { pollRecords, POLL_KEY } from '../status/poller/record.ts';
 import type { PollPort } from '../status/poller/session.ts';
 import { readableState } from '../status/transaction-state.ts';
-import type { LedgerIndex } from '../store/lmdb-ledger-index.ts';
+import type { LedgerIndex } from './parts.ts';
 import type { LedgerReader } from '../store/ledger-reader.ts';
 import type { LaneSettings } from './lane-settings.ts';
 

@@ -91,9 +91,6 @@ const PENDING_RECORDS_MAX = 2_000;
 const PENDING_BYTES_MAX = 8 * 1024 * 1024;
 const BINARY = { encoding: 'binary', keyEncoding: 'binary' } as const;
 
-/** All but what only the copy of the ledger may call. Lanes read it when they are acquired, and for keys that they do not have in memory. */
-export type LedgerIndex = Omit<LmdbLedgerIndex, 'open' | 'close' | 'forgetLane' | 'applyBatch'>;
-
 export class LmdbLedgerIndex {
   readonly #options: LmdbLedgerIndexOptions;
   #opened: { folder: StateFolder; database: RootDatabase<Buffer, Buffer>; lanes: readonly LaneStore[] } | null = null;
