@@ -1,7 +1,7 @@
 /** The Job before installation and upgrade: it needs nothing that the installation creates, and gets only what it needs. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { REGISTRY_SETTING_NAMES } from 'payment-processor-cli/schema-subjects';
+import { SUBJECT_SETTING_NAMES } from 'payment-processor-cli/schema-subjects';
 import type { SettingName } from 'payment-processor-contract/config';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';
 import { TOPIC_SETTING_NAMES } from 'payment-processor-contract/topic-definitions';
@@ -95,7 +95,7 @@ describe('the Job before an installation', () => {
   it('passes each command only its own settings', async () => {
     const known: Record<string, readonly SettingName[]> = {
       topics: [...KAFKA_SETTING_NAMES, ...TOPIC_SETTING_NAMES, 'SANDBOX_COMMANDS'],
-      schemas: REGISTRY_SETTING_NAMES,
+      schemas: SUBJECT_SETTING_NAMES,
     };
     const everySetting = merged(OWN_TOPICS, {
       settings: { COMMAND_MAX_AGE: '1h', SCHEMA_REGISTRY_USERNAME: 'payments' },

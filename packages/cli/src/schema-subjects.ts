@@ -2,7 +2,7 @@
  * Looks up, checks and registers our schemas' subjects, `<topic>-value`, through the registry's Confluent-compatible
  * interface. A deployment step: the processor only looks up ids.
  */
-import { REGISTRY_NAMES } from 'payment-processor-client/internal/settings';
+import { REGISTRY_SETTING_NAMES } from 'payment-processor-client/internal/settings';
 import type { Config } from 'payment-processor-contract/config';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import type { JsonObject } from 'payment-processor-contract/lossless-json';
@@ -11,8 +11,8 @@ import { loadSchema } from 'payment-processor-contract/schemas';
 import { recordOfTopic, subjectOf, topicNames } from 'payment-processor-contract/topics';
 import { CliFailure } from './exit-codes.ts';
 
-export const REGISTRY_SETTING_NAMES = [...REGISTRY_NAMES, 'TOPIC_PREFIX'] as const;
-type RegistrySettings = Pick<Config, (typeof REGISTRY_SETTING_NAMES)[number]>;
+export const SUBJECT_SETTING_NAMES = [...REGISTRY_SETTING_NAMES, 'TOPIC_PREFIX'] as const;
+type RegistrySettings = Pick<Config, (typeof SUBJECT_SETTING_NAMES)[number]>;
 
 /** All versions of publishers and readers understand one another, in both directions. */
 export const COMPATIBILITY = 'FULL_TRANSITIVE';

@@ -5,14 +5,18 @@ import { RecordRegistry } from 'payment-processor-contract/registry';
 import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { PaymentClientError } from './client-error.ts';
 
-export const REGISTRY_NAMES = ['SCHEMA_REGISTRY_URL', 'SCHEMA_REGISTRY_USERNAME', 'SCHEMA_REGISTRY_PASSWORD'] as const;
+export const REGISTRY_SETTING_NAMES = [
+  'SCHEMA_REGISTRY_URL',
+  'SCHEMA_REGISTRY_USERNAME',
+  'SCHEMA_REGISTRY_PASSWORD',
+] as const;
 
 /** Without a registry, commands are published as JSON. */
 export type PublisherSettings = KafkaSettings &
   Pick<Config, 'TOPIC_PREFIX'> &
-  Partial<Pick<Config, (typeof REGISTRY_NAMES)[number]>>;
+  Partial<Pick<Config, (typeof REGISTRY_SETTING_NAMES)[number]>>;
 
-export const CLIENT_SETTING_NAMES = [...KAFKA_SETTING_NAMES, ...REGISTRY_NAMES, 'TOPIC_PREFIX'] as const;
+export const CLIENT_SETTING_NAMES = [...KAFKA_SETTING_NAMES, ...REGISTRY_SETTING_NAMES, 'TOPIC_PREFIX'] as const;
 
 export type ClientSettings = Pick<Config, (typeof CLIENT_SETTING_NAMES)[number]>;
 

@@ -5,7 +5,7 @@ import { CliFailure } from '../exit-codes.ts';
 import {
   COMPATIBILITY,
   readSubjects,
-  REGISTRY_SETTING_NAMES,
+  SUBJECT_SETTING_NAMES,
   registerSubjects,
   subjectProblem,
 } from '../schema-subjects.ts';
@@ -28,7 +28,7 @@ Examples:
   $ TOPIC_PREFIX=payments-staging npm run cli -- schemas register`,
     )
     .runs(async (output) => {
-      for (const registration of await registerSubjects(requireSettings(REGISTRY_SETTING_NAMES))) {
+      for (const registration of await registerSubjects(requireSettings(SUBJECT_SETTING_NAMES))) {
         const { action, subject, record, schemaId } = registration;
         output.document(registration, `${action.padEnd(10)} ${subject} (${record}, schema id ${schemaId})`);
       }
@@ -46,7 +46,7 @@ Examples:
   $ npm run --silent cli -- --output json schemas check | jq 'select(.problem != null)'`,
     )
     .runs(async (output) => {
-      const states = await readSubjects(requireSettings(REGISTRY_SETTING_NAMES));
+      const states = await readSubjects(requireSettings(SUBJECT_SETTING_NAMES));
       const problems = states.map((state) => ({ ...state, problem: subjectProblem(state) }));
       for (const state of problems) {
         output.document(

@@ -3,7 +3,7 @@ import { Client, request } from 'undici';
 import { z } from 'zod';
 import { messageOf } from 'payment-processor-contract/registry-http';
 import { API_SETTING_NAMES, withPaymentApi } from '../context.ts';
-import { readSubjects, REGISTRY_SETTING_NAMES, subjectProblem } from '../schema-subjects.ts';
+import { readSubjects, SUBJECT_SETTING_NAMES, subjectProblem } from '../schema-subjects.ts';
 import { failureText, notChecked, ok, problem, withSettings, type Finding, type CheckMessage } from './findings.ts';
 
 /** The endpoint answers from memory. */
@@ -18,7 +18,7 @@ const GROUP = z.object({
 });
 
 export async function checkRegistry(): Promise<Finding[]> {
-  return withSettings('registry', REGISTRY_SETTING_NAMES, async (settings) => {
+  return withSettings('registry', SUBJECT_SETTING_NAMES, async (settings) => {
     const url = settings.SCHEMA_REGISTRY_URL;
     let states;
     try {
