@@ -7,9 +7,9 @@ import type { ChaosCommand, ChaosType, PlanOptions } from './chaos-commands.ts';
 const REFUSED_SHARE = 0.03;
 /** Accepted payments that go wrong later: rejected, failed, refunded after completion, slow. */
 const LATER_SHARE = 0.06;
-const LATER_SCENARIOS = ['004', '005', '006', '007', '011', '012', '013', '014', '015', '016', '018'];
-/** If a quote's payment fails by QUOTE_EXPIRED, it looks as if nobody had executed it. */
-const INCOMING_SCENARIOS = [...LATER_SCENARIOS, '017'];
+const LATER_SCENARIOS = ['004', '006', '007', '011', '012', '013', '014', '015', '016', '018'];
+/** If a quote's payment stays PENDING (005) or fails by QUOTE_EXPIRED (017), it looks as if nobody had executed it. */
+const INCOMING_SCENARIOS = [...LATER_SCENARIOS, '005', '017'];
 /** Prepared quotes and payments that expire or complete at about the time that their command arrives. */
 const RACE_SHARE = 0.08;
 const RACE_SPREAD_MS = 6_000;
