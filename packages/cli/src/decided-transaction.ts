@@ -68,7 +68,7 @@ export async function checkTransaction(api: Lists, transactionId: string, entry:
 }
 
 /**
- * For the decision NOT_EXECUTED on a command that names its transaction: checks whether the transaction shows an execution.
+ * For the decision NOT_EXECUTED on a command that names its transaction: checks whether the transaction proves it.
  */
 export async function lookForEffect(api: Lists, transactionId: string, entry: Entry): Promise<CheckResult> {
   const { outcome } = await lookUpInService(api, transactionId, entry);
@@ -79,9 +79,13 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
       return unlistedTransaction(transactionId);
     case 'found': {
       const { transaction } = outcome;
-      const finding = OPERATIONS[operationOf(entry)].lookUp?.finding(transaction);
+      const { lookUp } = OPERATIONS[operationOf(entry)];
+      const finding = lookUp?.finding(transaction);
       const seen = `transaction ${transactionId} is ${transaction.status ?? 'listed without a status'}`;
       if (finding === 'EXECUTED') return { doubt: `${seen}: the command took effect`, notes: [] };
+      // A quote that expired during its execution may leave its transaction PENDING.
+      const isProof = finding === 'REFUSED' || (finding === 'NOT_YET' && lookUp?.type === 'INCOMING');
+      if (!isProof) return { doubt: `${seen}: that does not prove that the command took no effect`, notes: [] };
       return { doubt: null, notes: [seen] };
     }
   }

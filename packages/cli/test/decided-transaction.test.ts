@@ -256,12 +256,21 @@ describe('of a command that is decided NOT_EXECUTED', () => {
   });
 
   test.each([
-    [lost('execute-quote'), 'PENDING'],
     [ofQuote, 'EXPIRED'],
-    [ofQuote, 'HELD'],
     [lost('reject-transaction'), 'COMPLETED'],
-  ])('the transaction that it names does not show that it was done: %#', async (entry, status) => {
+    [lost('reject-transaction'), 'PENDING'],
+  ])('the transaction that it names shows that it was not done: %#', async (entry, status) => {
     expect(await effectOf(entry, status)).toEqual({ doubt: null, notes: [`transaction Transaction:1 is ${status}`] });
+  });
+
+  // A quote that expired during its execution may leave its transaction PENDING.
+  test.each([
+    [lost('execute-quote'), 'PENDING'],
+    [ofQuote, 'HELD'],
+    [lost('reject-transaction'), 'REFUNDED'],
+  ])('the transaction that it names proves nothing: %#', async (entry, status) => {
+    const { doubt } = await effectOf(entry, status);
+    expect(doubt).toBe(`transaction Transaction:1 is ${status}: that does not prove that the command took no effect`);
   });
 
   test('a transaction that is not listed, for it may be older, or that cannot be looked at, is in doubt', async () => {
