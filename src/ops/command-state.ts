@@ -62,8 +62,12 @@ export function commandReply(headers: RequestHeaders, lookUp: (key: string) => C
 
 export function commandState(view: CommandView): CommandState {
   switch (view.kind) {
-    case 'not-open':
-      return { found: false, lane: null, reason: 'the local store is not open: the process is starting or stopping' };
+    case 'not-read':
+      return {
+        found: false,
+        lane: null,
+        reason: 'the process is starting or stopping, and has not read the ledger to its end',
+      };
     case 'unreadable':
       return { found: false, lane: view.lane, reason: view.problem };
     case 'unknown':

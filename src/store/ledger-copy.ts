@@ -152,7 +152,7 @@ export class LedgerCopy {
   /** The ledger's view of one command, in any lane. Reads one row. @param key without the prefix of the ledger */
   command(key: string): CommandView {
     const { index, reader } = this;
-    if (!index.isOpen()) return { kind: 'not-open' };
+    if (!index.isOpen() || !this.isRead()) return { kind: 'not-read' };
     const lane = laneOf(key, this.#options.reader.laneCount);
     try {
       const entry = index.entry(lane, key);

@@ -39,8 +39,8 @@ export interface LedgerStatus {
 
 /** The ledger's view of one command, in any lane. */
 export type CommandView =
-  /** The local store is not open: the process is starting or shutting down. */
-  | { readonly kind: 'not-open' }
+  /** The process is starting or shutting down: the local store is not open, or not read to the ledger's end. */
+  | { readonly kind: 'not-read' }
   /** Written by a release whose records this one cannot read. */
   | { readonly kind: 'unreadable'; readonly lane: number; readonly problem: string }
   | { readonly kind: 'unknown'; readonly lane: number; readonly nextOffset: bigint }

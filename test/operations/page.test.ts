@@ -73,6 +73,7 @@ describe('the page finds one command by its key', () => {
     };
     await lookUp(SECRET_KEY);
     await opened.page.locator('#search-result dd').first().waitFor();
+    expect(await opened.page.locator('#search-answer').innerText()).toMatch(/^As of \d\d:\d\d:\d\d\. /);
     const found = await opened.page.locator('#search-result').innerText();
     expect(found).toMatch(/Phase\s+DOUBTFUL/);
     expect(found).toMatch(/Calls that may have been sent\s+2/);
@@ -89,6 +90,14 @@ describe('the page finds one command by its key', () => {
 });
 
 describe('the page shows the state of the processor', () => {
+  it('a state that it cannot show is not called live', async () => {
+    processor = healthy();
+    const opened = await shown();
+    // Another release answers at the address.
+    await opened.page.route('**/api/group', (route) => route.fulfill({ json: { at: new Date(0).toISOString() } }));
+    await opened.page.getByText('Cannot be shown: reload the page').waitFor();
+  });
+
   it('healthy: says so, with the rate of the last minute', async () => {
     processor = healthy();
     await worked(processor);

@@ -98,6 +98,14 @@ test('a hold is the headline, with operator, duration and lanes', async () => {
   expect(headline).toBe('Held by an operator: transfer-in');
   expect(summary).toMatch(/^Lanes that have not confirmed it may still begin calls of these types\. /);
   expect(verdictOn({ ...state, lanesConfigured: 2 }).summary).toMatch(/^No call of these types begins\. /);
+  expect(verdictOn({ ...state, lanesConfigured: 2, isLedgerRead: false }).summary).toMatch(
+    /^No member has read the ledger to its end, so the holds may have changed: see `cli holds`\. /,
+  );
+  const ofCreateQuote = { ...state.holds[0]!, command: 'create-quote', lanes: [1] };
+  expect(verdictOn({ ...state, holds: [...state.holds, ofCreateQuote] }).findings.slice(0, 2)).toMatchObject([
+    { text: 'ada has held transfer-in in 2 of 6 lanes for 2 h' },
+    { text: 'ada has held create-quote in 1 of 6 lanes for 2 h' },
+  ]);
   expect(findings[0]).toMatchObject({
     text: 'ada has held transfer-in in 2 of 6 lanes for 2 h',
     runbook: 'PaymentsHoldLasts',

@@ -2,8 +2,8 @@
  * The state of the whole group, built from its members' reports, as the page shows it. Pure.
  *
  * Figures about a process's own work (lanes, lag, unfinished commands, calls, activity since its start) are summed over the
- * members that answer. Figures about all lanes, which every member knows, come from one member: UNKNOWN results and the number
- * of keys from the one whose copy of the ledger is least behind; dead letters, owners and members from the process that answers.
+ * members that answer. Figures about all lanes, which every member knows, come from one member: UNKNOWN results, holds and the
+ * number of keys from the one whose copy of the ledger is least behind; dead letters, owners and members from the process that answers.
  * If two members report a lane, as in a handover, one report counts.
  */
 import type { LaneOwner } from '../ledger-state.ts';
@@ -14,6 +14,9 @@ import { groupMembers, isStarting, type GroupMember } from './group-members.ts';
 import { isCounted, type KnownMember, type ReportingMember } from './known-member.ts';
 import type { MemberFigures } from './member-report.ts';
 import { activityOf, breakersOf, oldestOf, serviceOf, sum, unfinishedOf, type GroupActivity } from './sums.ts';
+
+/** Ends that are older say nothing about how far a copy of the ledger is behind. */
+const ENDS_AGE_SECONDS_MAX = 20;
 
 export type GroupLane = MemberFigures['lanes'][number] & { readonly process: string };
 
@@ -62,8 +65,9 @@ export interface GroupState {
   readonly lagEndsAgeSeconds: number;
   readonly keysRemembered: number;
   readonly unknownResults: NonNullable<MemberFigures['unknownResults']>;
-  /** From this process's copy of the ledger. */
-  readonly holds: ProcessorState['holds'];
+  readonly holds: NonNullable<MemberFigures['holds']>;
+  /** Whether the copy of the ledger that UNKNOWN results and holds come from is up to date. */
+  readonly isLedgerRead: boolean;
   readonly openLetters: ProcessorState['openLetters'];
   readonly areLettersRead: boolean;
   /** Since the start of each member that answers. */
@@ -111,7 +115,8 @@ export function groupState({ members, nowMs, own, samples, timeline }: GroupInpu
     lagEndsAgeSeconds: Math.max(...reports.map(({ lagEndsAgeSeconds }) => lagEndsAgeSeconds ?? 0)),
     keysRemembered: upToDate.keysRemembered ?? own.keysRemembered,
     unknownResults: upToDate.unknownResults ?? own.unknownResults,
-    holds: own.holds,
+    holds: upToDate.holds ?? own.holds,
+    isLedgerRead: isLedgerRead(upToDate),
     openLetters: own.openLetters,
     areLettersRead: own.areLettersRead,
     activity: activityOf(reports),
@@ -164,6 +169,13 @@ function reasonsOf(reporting: readonly ReportingMember[]): GroupReason[] {
 /** The figures of the member whose copy of the ledger is least behind; this process's unless another is ahead of it. */
 function leastBehind(reports: readonly MemberFigures[], own: MemberFigures): MemberFigures {
   const behind = (figures: MemberFigures): number =>
-    figures.unknownResults === null ? Infinity : (figures.ledger?.behindRecords ?? Infinity);
+    isLedgerRead(figures) ? (figures.ledger?.behindRecords ?? Infinity) : Infinity;
   return reports.reduce((best, figures) => (behind(figures) < behind(best) ? figures : best), own);
+}
+
+/** It was read to its end at the start, and the end that it is compared with is not old. */
+function isLedgerRead({ holds, lagEndsAgeSeconds, ledger, unknownResults }: MemberFigures): boolean {
+  if (holds === null || unknownResults === null || (lagEndsAgeSeconds ?? Infinity) >= ENDS_AGE_SECONDS_MAX)
+    return false;
+  return ledger?.behindRecords != null && ledger.restore?.isUnderWay !== true;
 }

@@ -90,6 +90,18 @@ const figures = z.object({
       listed: list(z.object({ keyHash: text, command: text, lane: z.int(), ageSeconds: amount })),
     }),
   ),
+  holds: optional(
+    list(
+      z.object({
+        command: text,
+        lanes: list(z.int(), LANES_MAX),
+        operator: sentence,
+        at: text,
+        until: text.nullable(),
+        seconds: amount,
+      }),
+    ),
+  ),
   activity: optional(
     z.object({
       startedAt: instant,

@@ -94,11 +94,11 @@ function unknown({ unknownResults }) {
 }
 
 /**
- * One per order, which may hold several commands.
+ * One per order, which may hold several commands. A release may have reached some lanes of one of them only.
  * @param {GroupState} state
  */
 function holds({ holds: inForce, lanesConfigured }) {
-  const orders = Map.groupBy(inForce, ({ at, operator }) => `${at} ${operator}`);
+  const orders = Map.groupBy(inForce, ({ at, lanes, operator }) => `${at} ${lanes.join()} ${operator}`);
   return [...orders.values()].flatMap((same) =>
     same.slice(0, 1).map(({ lanes, operator, seconds, until }) => {
       const commands = same.map(({ command }) => command).join(', ');

@@ -31,6 +31,8 @@ const connection = new Connection({
     document.body.classList.remove('not-answering');
     reveal(state);
     forgetToken.hidden = !connection.hasToken();
+    // If another release answers, showing its state may throw.
+    setText(freshness, 'Cannot be shown: reload the page');
     showOverview(answer);
     showTables(answer);
     showMembers(answer);

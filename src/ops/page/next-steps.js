@@ -160,9 +160,13 @@ export const STEPS = {
     'PaymentsLaneStalled',
     LAG,
   ),
-  ledgerBehind: step("A lane that it takes over opens once it has read that lane's records.", 'lost-volume', null),
+  ledgerBehind: step(
+    "A lane that it takes over opens once it has read that lane's records. If no other member has read the ledger, holds and UNKNOWN results are missing or old, too.",
+    'lost-volume',
+    null,
+  ),
   staleEnds: step(
-    'Lag and ages below are that old, too. Check the brokers and the network.',
+    'Lag, ages, holds and UNKNOWN results are that old, too, unless another member answers. Check the brokers and the network.',
     'PaymentsKafkaNotAnswering',
     DOCTOR,
   ),

@@ -1,6 +1,6 @@
 /** Looks one command up by its key. It asks once per search and keeps no key. */
 import { byId, element, fillChildren, setText } from './elements.js';
-import { OUTCOME_NEEDS_OPERATOR } from './words.js';
+import { OUTCOME_NEEDS_OPERATOR, timeOfDay } from './words.js';
 
 /** @typedef {import('../command-state.ts').CommandState} CommandState */
 /** @typedef {{ what: string, text: string, kind: 'warning' | 'bad' | false }} Fact */
@@ -45,7 +45,7 @@ export class Search {
     if (asked !== this.#asked || answer === null) return;
     if ('problem' in answer) this.#show(`Not answered: ${answer.problem}`, []);
     else if (!answer.found) this.#show(`Not found: ${answer.reason}`, []);
-    else this.#show('', factsOf(answer));
+    else this.#show(`As of ${timeOfDay(new Date())}. Look it up again before you act on it.`, factsOf(answer));
   }
 
   /**

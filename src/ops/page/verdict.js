@@ -23,9 +23,11 @@ export function verdictOn(state) {
   }
   if (state.holds.length > 0) {
     const headline = `Held by an operator: ${heldCommands(state)}`;
-    const calls = isHeldEverywhere(state)
-      ? 'No call of these types begins.'
-      : 'Lanes that have not confirmed it may still begin calls of these types.';
+    const calls = !state.isLedgerRead
+      ? 'No member has read the ledger to its end, so the holds may have changed: see `cli holds`.'
+      : isHeldEverywhere(state)
+        ? 'No call of these types begins.'
+        : 'Lanes that have not confirmed it may still begin calls of these types.';
     const summary = `${calls} Commands wait until they are released, and still expire at their time limit.`;
     return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
   }

@@ -72,6 +72,25 @@ describe('the state of a group', () => {
     expect(group(upToDate, [known(behind)]).unknownResults.waiting).toBe(5);
   });
 
+  it.each(['restores', 'is cut off'])(
+    'takes holds from the member that serves while the one that answers %s',
+    async (how) => {
+      const [stale, serving] = [processor([]), processor([0])];
+      const at = new Date(stale.nowMs - 60_000).toISOString();
+      const holds = { 'transfer-in': { operator: 'dana', reason: 'pays twice', at, until: null, offset: '1' } };
+      stale.ledger.lanes = [ledgerLane(0, { holds, nextOffset: 9n })];
+      serving.ledger.lanes = [ledgerLane(0, { nextOffset: 10n })];
+      stale.ledger.restore = { isUnderWay: how === 'restores', seconds: 60 };
+      const [restoring, released] = [await stateOf(stale, OWN), await stateOf(serving, OTHER)];
+      const cutOff = { ...restoring, ledger: { ...restoring.ledger, behindRecords: 0 }, lagEndsAgeSeconds: 3_600 };
+      const own = how === 'restores' ? restoring : cutOff;
+      const reported = read(released, () => undefined);
+      expect(group(own, [known(reported!)])).toMatchObject({ holds: [], isLedgerRead: true });
+      expect(group(released, [known(own)])).toMatchObject({ holds: [], isLedgerRead: true });
+      expect(group(own)).toMatchObject({ holds: [{ operator: 'dana' }], isLedgerRead: false });
+    },
+  );
+
   it('counts a lane that two members report once: for its owner according to the ledger', async () => {
     const [before, after] = [processor([0, 1]), processor([1, 2], 8n)];
     before.ledger.lanes = [ledgerLane(1, { owner: laneOwner(OTHER, 1_000), nextOffset: 10n })];
