@@ -204,9 +204,7 @@ class RunningReader implements TopicReader {
     const consumer = this.#consumer;
     const grouped = this.#isGrouped;
     // A consumer recreated after a failure does not know about the pause.
-    consumer.on(consumer.events.GROUP_JOIN, () => {
-      if (this.#isPaused) this.pause();
-    });
+    consumer.on(consumer.events.GROUP_JOIN, () => this.#applyPause());
     if (!grouped) consumer.on(consumer.events.GROUP_JOIN, () => this.#seekAll());
     consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
       // Batches with only control or aborted records never reach the handler.
@@ -246,12 +244,22 @@ class RunningReader implements TopicReader {
 
   pause(): void {
     this.#isPaused = true;
-    this.#consumer.pause(this.#options.topics.map((topic) => ({ topic })));
+    this.#applyPause();
   }
 
   resume(): void {
     this.#isPaused = false;
-    this.#consumer.resume(this.#options.topics.map((topic) => ({ topic })));
+    this.#applyPause();
+  }
+
+  #applyPause(): void {
+    const topics = this.#options.topics.map((topic) => ({ topic }));
+    try {
+      if (this.#isPaused) this.#consumer.pause(topics);
+      else this.#consumer.resume(topics);
+    } catch {
+      // The consumer is not in the group, because Kafka is away or the reader has ended: it is paused when it joins.
+    }
   }
 
   async #disconnect(): Promise<void> {
