@@ -279,10 +279,8 @@ test('of a ledger that was not read to its end it is not said that it lacks the 
 });
 
 test('that a payment is of no command is not said where its status changes cannot be read', () => {
-  expect(noCommandText(ID, unreadChanges([change('COMPLETED', 1n)]))).toMatch(
-    new RegExp(
-      `^no command in the kept records names ${ID}\\. Either no command of this processor made it, or its command\n`,
-    ),
+  expect(noCommandText(ID, unreadChanges([change('COMPLETED', 1n)]))[0]).toBe(
+    `no command in the kept records names ${ID}. Either no command of this processor made it, or its command`,
   );
-  expect(noCommandText(ID, unreadChanges([unreadable(1n)]))).toBe(`no command in the records read names ${ID}`);
+  expect(noCommandText(ID, unreadChanges([unreadable(1n)]))).toEqual([`no command in the records read names ${ID}`]);
 });

@@ -51,6 +51,12 @@ test.each([
   );
 });
 
+test('the lines to copy work for a key that looks like an option', () => {
+  const { resolve, show } = nextCommands(unknown({ ...entryAt('transfer-in'), key: '-A' }));
+  expect(show).toMatch(/ show -- -A$/);
+  expect(resolve).toMatch(/ resolve --decision '.*' --expected-revision 1 --reason '.*' -- -A$/);
+});
+
 test('a duration that no timer takes is refused: it would be over at once', () => {
   const parsed = (text: string): unknown => durationOption('--wait-for <duration>', '', '60s').parseArg?.(text, 0);
   expect(parsed('596h')).toBe(596 * 3_600_000);

@@ -99,7 +99,10 @@ async function replacedHolds(output: Output, settings: CliSettings, order: HoldO
   );
   await settledWithin(reading, READ_ORDERS_MS_MAX);
   if (unread.length > 0) output.note(`this ${name} may end more holds than are listed here: ${unread.join('; ')}`);
-  for (const hold of replaced) output.note(`${holdText(hold)}; this ${name} ends it`);
+  for (const hold of replaced)
+    output.note(
+      `${holdText(hold)}; this ${name} ends it${name === 'hold' ? ', and a release does not bring it back' : ''}`,
+    );
   return replaced;
 }
 

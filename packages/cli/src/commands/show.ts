@@ -152,7 +152,7 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
   }
   for (const cut of cuts) output.note(`not read: ${cut}`);
   if (keys.length === 0) {
-    output.note(noCommandText(id, cuts));
+    for (const line of noCommandText(id, cuts)) output.note(line);
     const masks = masksOf(options.unmasked);
     for (const change of changes)
       output.document(masks.value(eventDocument(change)) as object, masks.text(eventText(change)));

@@ -105,14 +105,17 @@ function textOf(unknown: ReturnType<typeof documentOf>): string[] {
  */
 export function nextCommands(entry: Entry): { show: string; look: string; resolve: string } {
   const cli = commandLine(process.env);
-  const key = shellWord(entry.key);
+  const word = shellWord(entry.key);
+  // A key may look like an option.
+  const isLikeOption = word.startsWith('-');
+  const key = isLikeOption ? `-- ${word}` : word;
   const since = isoOf(sentMsOf(entry) - (subjectOf(entry) === null ? LOOK_BEFORE_MS : LOOK_BEFORE_KNOWN_MS));
-  const decision = `--decision 'EXECUTED, NOT_EXECUTED or RETRY' --expected-revision ${entry.revision}`;
+  const decision = `--decision 'EXECUTED, NOT_EXECUTED or RETRY' --expected-revision ${entry.revision} --reason 'what was found'`;
   return {
     show: `${cli} show ${key}`,
     // The oldest first: those of the time of its calls.
     look: `${cli} transactions list --all --sort-order asc --start-date ${since}`,
-    resolve: `${cli} resolve ${key} ${decision} --reason 'what was found'`,
+    resolve: `${cli} resolve ${isLikeOption ? `${decision} ${key}` : `${key} ${decision}`}`,
   };
 }
 

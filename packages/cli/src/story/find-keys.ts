@@ -148,8 +148,8 @@ export function unreadChanges(changes: readonly StatusEvent[]): string[] {
 }
 
 /** Why no command was found for a payment that has status changes. @param cuts what was not read, in words */
-export function noCommandText(id: string, cuts: readonly string[]): string {
-  if (cuts.length > 0) return `no command in the records read names ${id}`;
+export function noCommandText(id: string, cuts: readonly string[]): string[] {
+  if (cuts.length > 0) return [`no command in the records read names ${id}`];
   return [
     `no command in the kept records names ${id}. Either no command of this processor made it, or its command`,
     '- waits to be admitted (`lag`);',
@@ -157,7 +157,7 @@ export function noCommandText(id: string, cuts: readonly string[]): string {
     '- is UNKNOWN (`unknown list`);',
     '- was decided EXECUTED without this id;',
     '- was forgotten after LEDGER_RETENTION.',
-  ].join('\n');
+  ];
 }
 
 /** Null if this release cannot read it. */
