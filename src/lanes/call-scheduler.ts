@@ -22,8 +22,11 @@ import { SHARES, type WorkClass } from './work-classes.ts';
 export const ASK_MS = 2_000;
 /** By the rate, a kept or taken slot delays other calls this long at most. */
 export const DELAY_MS = 200;
-/** With a rate limit, lanes get slots this long before the calls: about the time of a commit. */
-export const COMMIT_AHEAD_MS = 100;
+/**
+ * With a rate limit, lanes get slots this long before the calls at most. With less than the time of two commits, calls would begin
+ * below the rate. After a crash, intents whose calls had not begun are in doubt: this limits them, as the slots do without a rate.
+ */
+export const COMMIT_AHEAD_MS = 1_000;
 
 /** Now, and the least time between two calls under the rate limit; 0 without a limit. */
 export interface Moment {

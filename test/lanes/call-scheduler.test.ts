@@ -300,7 +300,7 @@ describe('a limit of the rate', () => {
   });
 
   test('an intent that may not wait is made right before its call is allowed, and not earlier', () => {
-    const intervalMs = 1_000;
+    const intervalMs = 2 * COMMIT_AHEAD_MS;
     const shop = new Shop(10, intervalMs);
     shop.queue('transfer', 0, 2);
     expect(shop.reserve('execution', 7)).toBeNull();
@@ -308,15 +308,16 @@ describe('a limit of the rate', () => {
     expect(shop.reserve('execution', 7)).toBeNull();
     shop.pass(1);
     expect(shop.told).toEqual([7]);
+    shop.pass(COMMIT_AHEAD_MS - DELAY_MS / 2);
     const attemptId = shop.reserve('execution', 7) ?? '';
-    shop.pass(COMMIT_AHEAD_MS + 10);
+    shop.pass(DELAY_MS / 2 + 10);
     expect(shop.begunOf('transfer')).toBe(1);
     shop.commit(attemptId);
     expect(shop.begun.at(-1)).toMatchObject({ attemptId });
   });
 
   test('a commit that takes long does not hold up the others for ever', () => {
-    const shop = new Shop(10, 1_000);
+    const shop = new Shop(10, 2 * COMMIT_AHEAD_MS);
     expect(shop.reserve('execution', 7)).not.toBeNull();
     shop.queue('transfer', 0, 2);
     expect(shop.running.size).toBe(0);

@@ -1,24 +1,14 @@
 /** Invariant I7 in virtual time, where each of Kafka's requests takes 300 ms: a commit takes about a second. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { Trouble } from '../../proofs/simulation/simulated-network.ts';
-import { VirtualStack } from '../../proofs/simulation/virtual-stack.ts';
 import { createQuoteOf, executionOf, publishTransfers } from '../support/commands.ts';
+import { withSlowKafka } from './slow-kafka.ts';
 
-const WRITES = ['add', 'produce', 'commit'];
-
-/** @param body gets a function that makes Kafka slow from then on */
-async function withSlowKafka(body: (stack: VirtualStack, slowDown: () => void) => Promise<void>): Promise<void> {
-  let isSlow = false;
-  const troubleAt = (_owner: unknown, point: string): Trouble =>
-    isSlow && WRITES.includes(point) ? { kind: 'slow', thereMs: 150, backMs: 150 } : { kind: 'none' };
-  const disturber = { troubleAt, kill: () => undefined, freeze: () => undefined };
-  const options = { name: 'slow-kafka', lanes: 3, settings: { API_TIMEOUT_MS: '10000' } };
-  await VirtualStack.run(options, async (stack) => body(stack, () => (isSlow = true)), disturber);
-}
+/** Each request takes 300 ms. */
+const SLOW = { lanes: 3, settings: { API_TIMEOUT_MS: '10000' }, slowMs: 150 };
 
 test('executions do not wait for a backlog of transfers whose calls take all slots', async () => {
-  await withSlowKafka(async (stack, slowDown) => {
+  await withSlowKafka(SLOW, async (stack, slowDown) => {
     const keys = Array.from({ length: 40 }, (_, index) => `execution-${index}`);
     const executions = await Promise.all(keys.map(async (key) => [key, await executionOf(stack, key)] as const));
     await stack.service.set({ quoteLifetimeMs: 300_000 });
@@ -39,7 +29,7 @@ test('executions do not wait for a backlog of transfers whose calls take all slo
 });
 
 test('a two-step quote that expires while the intent to execute it is committed is replaced, not sent', async () => {
-  await withSlowKafka(async (stack, slowDown) => {
+  await withSlowKafka(SLOW, async (stack, slowDown) => {
     const quoteLifetimeMs = 20_000;
     const order = { operator: 'test', reason: 'test', until: null };
     const executions: number[] = [];
