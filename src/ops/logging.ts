@@ -23,10 +23,11 @@ type MakeChild = (this: Logger, bindings: Bindings, options?: ChildLoggerOptions
 
 /** Room for several rotations of every secret. */
 const SECRETS_MAX = 50;
+/** Lines that could not be written are kept for the next attempt. */
+const UNWRITTEN_BYTES_MAX = 1024 * 1024;
 
 /**
- * @param destination receives whole lines; default: standard output, written synchronously so that the last lines of a
- * stopping process are not lost
+ * @param destination receives whole lines; default: standard output
  */
 export function createLogger(settings: LogSettings, destination?: DestinationStream): Logger {
   const log = pino(
@@ -44,7 +45,7 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
         streamWrite: lineRedactor(settings),
       },
     },
-    destination ?? pino.destination({ dest: 1, sync: true }),
+    destination ?? standardOutput(),
   );
   // Children inherit this override: pino formats and serializes their bindings without calling the hook.
   const makeChild = Reflect.get(log, 'child') as unknown as MakeChild;
@@ -52,6 +53,13 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
     return makeChild.call(this, redactFields(bindings), options);
   };
   return Object.assign(log, { child: redactedChild });
+}
+
+/** Written synchronously, so that the last lines of a stopping process are not lost. Where it fails (a full disk), lines are lost. */
+function standardOutput(): DestinationStream {
+  const destination = pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_BYTES_MAX });
+  destination.on('error', () => undefined);
+  return destination;
 }
 
 /** Not a formatter: pino copies an error's message into a line without `msg` before it calls formatters. */

@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createLogger, type LogSettings } from '../../src/ops/logging.ts';
 import { keyHash } from 'payment-processor-contract/key-hash';
@@ -169,4 +171,18 @@ describe('the hash of a key', () => {
     expect(keyHash('order-of-jane')).toBe(keyHash('order-of-jane'));
     expect(keyHash('order-of-jane')).not.toBe(keyHash('order-of-john'));
   });
+});
+
+it('a full disk under the log ends no process, and fills no memory', () => {
+  const full = openSync('/dev/full', 'w');
+  const program = `
+    import { createLogger } from './src/ops/logging.ts';
+    const log = createLogger(${JSON.stringify(SETTINGS)});
+    for (let line = 0; line < 100_000; line += 1) log.info({ event: 'a-line', text: 'x'.repeat(1_000) });
+    process.stderr.write(String(process.memoryUsage().rss < 300e6));
+  `;
+  const run = spawnSync(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', full, 'pipe'] });
+  closeSync(full);
+  expect(run).toMatchObject({ status: 0, signal: null });
+  expect(run.stderr.toString()).toBe('true');
 });
