@@ -85,10 +85,11 @@ function transactionText({ id, receivedAmount, status }: Transaction): string {
   return [id, status ?? '', currencyAmountText(receivedAmount) ?? ''].filter((text) => text !== '').join(' ');
 }
 
-/** Reports a registry that does not answer. */
+/** Reports a registry or brokers that do not answer: silence would look like no events. */
 export function outageNotes(output: Output): (notice: ClientNotice) => void {
   return (notice) => {
     if (notice.kind === 'registry-outage') output.note(`waiting for the schema registry: ${notice.problem}`);
+    if (notice.kind === 'kafka-outage') output.note(`waiting for Kafka: ${notice.problem}`);
   };
 }
 

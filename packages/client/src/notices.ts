@@ -12,8 +12,8 @@ export type ClientNotice =
   | { kind: 'publish-failed'; type: CommandType; key: string; error: PaymentClientError; ms: number }
   /** A request got its answer, or `unanswered`; `ms` since it began. */
   | { kind: 'answered'; type: CommandType; key: string; outcome: Outcome | 'unanswered'; ms: number }
-  /** The registry does not answer; it is retried. */
-  | { kind: 'registry-outage'; problem: string }
+  /** It does not answer; the client asks again. */
+  | { kind: 'registry-outage' | 'kafka-outage'; problem: string }
   /** A handler finished an event, with the number of calls and the time. */
   | { kind: 'handled'; event: PaymentEvent; attempts: number; ms: number }
   /** A call of the handler failed; also reported for the last one. */
@@ -30,7 +30,7 @@ export interface Noticing {
 export function onlyOutages(options: Noticing): Noticing {
   return {
     onNotice: (given) => {
-      if (given.kind === 'registry-outage') notice(options, given);
+      if (given.kind === 'registry-outage' || given.kind === 'kafka-outage') notice(options, given);
     },
   };
 }

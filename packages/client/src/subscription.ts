@@ -130,6 +130,7 @@ async function open(
     concurrency: options.concurrency ?? 1,
     commit: options.commit ?? 'interval',
     ...(options.key === undefined ? {} : { lane: await laneOfKey(kafka, peers, options.key) }),
+    onOutage: (problem) => notice(options, { kind: 'kafka-outage', problem }),
     onRecord: async (record) => {
       const stream = streams.get(record.topic);
       if (stream === undefined) return;

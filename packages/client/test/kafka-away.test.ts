@@ -66,3 +66,18 @@ test('a reading to the end fails if Kafka goes away meanwhile and stays away, an
   await gate.open();
   expect(told).toMatchObject({ code: 'KAFKA_UNAVAILABLE', retryable: true });
 });
+
+test('a subscription says so while Kafka is away: silence would look like no events', async () => {
+  const outage = Promise.withResolvers<string>();
+  const gone = gate.until('away', ({ apiKey }) => apiKey === KAFKA_API.fetch);
+  const subscription = await subscribe(settings(), {
+    ...{ ...options, streams: ['results'], start: { from: 'now' }, onEvent: () => undefined },
+    onNotice: (notice) => {
+      if (notice.kind === 'kafka-outage') outage.resolve(notice.problem);
+    },
+  });
+  await gone;
+  expect(await outage.promise).not.toBe('');
+  await gate.open();
+  await subscription.close();
+});

@@ -55,6 +55,8 @@ export interface TopicReaderOptions {
   onLeftOut?: (topic: string, partition: number, offsets: bigint) => void;
   /** Called with the number of a partition's offsets up to its end that were deleted before they were read. */
   onDeleted?: (topic: string, partition: number, offsets: bigint) => void;
+  /** Kafka has not answered for all retries; the reader tries again. */
+  onOutage?: (problem: string) => void;
   /** Prefix of the reader's own group. */
   groupPrefix: string;
   /**
@@ -220,6 +222,7 @@ class RunningReader implements TopicReader {
       const isOutage = untilEnd !== false && nowMs - this.#failingSinceMs >= OUTAGE_MS_MAX;
       // kafkajs would retry even after a refusal, but here a caller waits for the error.
       if (!payload.restart || isOutage || kafkaRefusal(payload.error) !== null) this.#fail(payload.error);
+      else this.#options.onOutage?.(payload.error.message);
     });
     try {
       await consumer.connect();
