@@ -20,13 +20,13 @@ import { SHARES, type WorkClass } from './work-classes.ts';
  * of a commit it cannot take its slot: with a slow Kafka, a shorter time would let executions starve behind transfers.
  */
 export const ASK_MS = 2_000;
-/** By the rate, a kept or taken slot delays other calls this long at most. */
+/** If calls begin less often than this, a kept or taken slot delays calls that may wait, by as much at most. */
 export const DELAY_MS = 200;
 /**
  * With a rate limit, lanes get slots this long before the calls at most. With less than the time of two commits, calls would begin
- * below the rate. After a crash, intents whose calls had not begun are in doubt: this limits them, as the slots do without a rate.
+ * below the rate. After a crash, intents whose calls had not begun are in doubt: this limits them.
  */
-export const COMMIT_AHEAD_MS = 1_000;
+export const COMMIT_AHEAD_MS = 1_500;
 
 /** Now, and the least time between two calls under the rate limit; 0 without a limit. */
 export interface Moment {
@@ -152,15 +152,13 @@ export class CallScheduler {
       }
     }
     if (this.#freeSlots() < 1) return null;
-    const pendingMs = moment.intervalMs * this.#pending(moment);
-    const mayKeep = Math.max(0, this.#nextCallMs - nowMs) + pendingMs <= COMMIT_AHEAD_MS;
+    const mayKeep = this.#mayKeep(moment);
     const state = this.#nextClass(mayKeep);
     if (state === null) return null;
     if (mayKeep && isAsking(state) && (state.isAskingNext || state.waiting.size === 0)) {
       return { kind: 'kept', workClass: state.workClass, lane: this.#keep(state, nowMs) };
     }
-    // Leave the rate to calls that may not wait and are about to begin.
-    if (!isRateFree || pendingMs > COMMIT_AHEAD_MS) return null;
+    if (!isRateFree || this.#isRateLeft(moment)) return null;
     const attemptId = takeFirst(state.waiting);
     if (attemptId === undefined) return null;
     this.#serve(state);
@@ -204,7 +202,7 @@ export class CallScheduler {
     const instants: number[] = [];
     for (const { asking } of this.#states)
       for (const { kept, sinceMs } of asking.values())
-        if (kept > 0) instants.push(sinceMs + ASK_MS, ...(intervalMs > 0 ? [sinceMs + DELAY_MS] : []));
+        if (kept > 0) instants.push(...[ASK_MS, COMMIT_AHEAD_MS, DELAY_MS].map((ms) => sinceMs + ms));
     if (intervalMs > 0) {
       instants.push(this.#nextCallMs - COMMIT_AHEAD_MS, this.#nextCallMs);
       for (const { sinceMs } of this.#reservations.values()) instants.push(sinceMs + DELAY_MS);
@@ -274,13 +272,24 @@ export class CallScheduler {
     return this.#states.reduce((free, { held }) => free - held, this.#slots);
   }
 
-  /** Calls about to begin whose intents may not wait. A commit that takes longer than DELAY_MS delays no other call. */
-  #pending({ nowMs, intervalMs }: Moment): number {
-    if (intervalMs === 0) return 0;
+  /** Whether a call whose slot is kept now may begin soon, by the rate. A slot that its lane does not take counts for a while only. */
+  #mayKeep({ nowMs, intervalMs }: Moment): boolean {
+    if (intervalMs === 0) return true;
+    const pending = this.#keptSince(nowMs - COMMIT_AHEAD_MS) + this.#reservations.size;
+    return Math.max(0, this.#nextCallMs - nowMs) + intervalMs * pending <= COMMIT_AHEAD_MS;
+  }
+
+  /** Whether calls that may wait leave the rate to one that may not, and is about to begin. */
+  #isRateLeft({ nowMs, intervalMs }: Moment): boolean {
+    const afterMs = nowMs - DELAY_MS;
+    const isNew = [...this.#reservations.values()].some(({ sinceMs }) => sinceMs > afterMs);
+    return intervalMs > DELAY_MS && (isNew || this.#keptSince(afterMs) > 0);
+  }
+
+  #keptSince(afterMs: number): number {
     let count = 0;
     for (const { asking } of this.#states)
-      for (const { kept, sinceMs } of asking.values()) if (nowMs < sinceMs + DELAY_MS) count += kept;
-    for (const { sinceMs } of this.#reservations.values()) if (nowMs < sinceMs + DELAY_MS) count += 1;
+      for (const { kept, sinceMs } of asking.values()) if (sinceMs > afterMs) count += kept;
     return count;
   }
 }
