@@ -189,6 +189,15 @@ export const ALERT_CASES: readonly AlertCase[] = [
     ['PaymentsCommandsExpired', 'PaymentsOwnFailures'],
   ],
   [
+    'commands expired while no process ran, and were counted before a new one was first looked at',
+    20,
+    [
+      on('results', flat(700), { ...transferIn, outcome: 'EXPIRED', revision: 'first' }, 'b'),
+      on('results', growing(1), { ...transferIn, outcome: 'ACCEPTED', revision: 'first' }, 'b'),
+    ],
+    ['PaymentsCommandsExpired'],
+  ],
+  [
     'one member holds the service, and its commands wait',
     9,
     [
