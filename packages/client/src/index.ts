@@ -12,7 +12,11 @@ export {
 } from 'payment-processor-contract/commands';
 export type { FieldProblem } from 'payment-processor-contract/command-fields';
 export { keyProblem } from 'payment-processor-contract/keys';
-export { parseLossless, stringifyLossless, type JsonValue } from 'payment-processor-contract/lossless-json';
+export {
+  parseUnambiguous as parseLossless,
+  stringifyLossless,
+  type JsonValue,
+} from 'payment-processor-contract/lossless-json';
 export {
   FINAL_STATUSES,
   type FailureReason,
