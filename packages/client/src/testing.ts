@@ -55,6 +55,9 @@ interface Answered {
   id: string;
 }
 
+/** Each result that is not ACCEPTED has an error. */
+const UNTOLD_ERROR = { code: 'TEST', message: 'the test gave no error', details: null };
+
 export class TestPayments {
   readonly client: PaymentClient;
   readonly #answers = new Map<CommandType, Answering>();
@@ -144,15 +147,26 @@ export class TestPayments {
     const number = this.executed.length;
     const result = resultOf(command, commandId, {
       outcome,
-      error: answer.error ?? null,
+      error: answer.error ?? (outcome === 'ACCEPTED' ? null : UNTOLD_ERROR),
       httpStatus: answer.httpStatus ?? null,
-      ...(outcome === 'ACCEPTED' ? paymentOf(command, answer, number) : {}),
+      ...(outcome === 'ACCEPTED' ? paymentOf(command, answer, this.#ids(command, number)) : {}),
     });
     const id = eventId(`test-result\n${key}`);
     this.#answered.set(key, { result, id });
     this.#putResult(result, id, headers);
     const transactionId = transactionOf(result);
     if (transactionId !== null) for (const status of statuses) this.setStatus(transactionId, status);
+  }
+
+  /** The command's, its quote's, or new ones. */
+  #ids({ fields }: TestCommand, number: number): { quoteId: string; transactionId: string } {
+    const idOf = (name: string, otherwise: string): string => {
+      const given = fields[name];
+      return typeof given === 'string' ? given : otherwise;
+    };
+    const quoteId = idOf('quoteId', `Quote:test-${number}`);
+    const made = [...this.#answered.values()].find(({ result }) => result.quote?.id === quoteId)?.result.quote;
+    return { quoteId, transactionId: idOf('transactionId', made?.transactionId ?? `Transaction:test-${number}`) };
   }
 
   #putResult(value: CommandResult, id: string, headers: Record<string, string>): void {
@@ -193,23 +207,17 @@ function blank(record: string): object {
 
 /** The service's answer to an ACCEPTED command. */
 function paymentOf(
-  { fields, type }: TestCommand,
+  { type }: TestCommand,
   { quote, transaction }: TestAnswer,
-  number: number,
+  { quoteId, transactionId }: { quoteId: string; transactionId: string },
 ): Pick<CommandResult, 'quote' | 'transaction'> {
-  const idOf = (name: string, fallback: string): string => {
-    const given = fields[name];
-    return typeof given === 'string' ? given : fallback;
-  };
-  const transactionId = idOf('transactionId', `Transaction:test-${number}`);
   if (COMMAND_ANSWERS[type] === 'transaction') {
-    return {
-      quote: null,
-      transaction: { ...(blank('Transaction') as Transaction), id: transactionId, status: 'PENDING', ...transaction },
-    };
+    const status = type === 'reject-transaction' ? 'REJECTED' : 'PENDING';
+    const made = { ...(blank('Transaction') as Transaction), id: transactionId, status, ...transaction };
+    return { quote: null, transaction: made };
   }
-  const id = idOf('quoteId', `Quote:test-${number}`);
-  return { quote: { ...(blank('Quote') as Quote), id, transactionId, status: 'PENDING', ...quote }, transaction: null };
+  const made = { ...(blank('Quote') as Quote), id: quoteId, transactionId, status: 'PENDING', ...quote };
+  return { quote: made, transaction: null };
 }
 
 function resultOf(command: TestCommand, commandId: string, given: Partial<CommandResult>): CommandResult {

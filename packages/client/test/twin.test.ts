@@ -1,6 +1,7 @@
 /** What the twin in memory hands out are records as the processor writes them. */
 import { expect, test } from 'vitest';
 import { TestPayments } from '../src/testing.ts';
+import type { CommandInput, CommandType } from '../src/index.ts';
 import { loadType } from 'payment-processor-contract/schemas';
 import { createQuoteOf, transferInOf } from '../../../test/support/commands.ts';
 
@@ -38,4 +39,22 @@ test('a key is its command from the first message on, answered or not', async ()
   expect([first, other]).toMatchObject([{ kind: 'unanswered' }, { kind: 'conflict', standing: { kind: 'none' } }]);
   expect(payments.executed).toEqual([]);
   expect(await payments.client.request('transfer-in', 'k', transferInOf('k'), WAIT)).toMatchObject({ kind: 'result' });
+});
+
+test('what the test leaves open is as with the processor: an error, the quote’s transaction, a rejected payment', async () => {
+  const payments = new TestPayments();
+  for (const type of ['create-quote', 'execute-quote', 'reject-transaction'] as const)
+    payments.answer(type, { outcome: 'ACCEPTED' });
+  payments.answer('transfer-in', { outcome: 'REFUSED' });
+  const resultOf = async <Type extends CommandType>(type: Type, fields: CommandInput<Type>) => {
+    const answer = await payments.client.request(type, `the-${type}`, fields, WAIT);
+    if (answer.kind !== 'result') throw new Error(answer.kind);
+    return answer.result.value;
+  };
+  expect((await resultOf('transfer-in', transferInOf('refused'))).error).not.toBeNull();
+  const { quote } = await resultOf('create-quote', createQuoteOf('quote'));
+  const executed = await resultOf('execute-quote', { quoteId: quote?.id ?? '' });
+  expect(executed.quote?.transactionId).toBe(quote?.transactionId);
+  const rejected = await resultOf('reject-transaction', { transactionId: 'Transaction:1' });
+  expect(rejected.transaction?.status).toBe('REJECTED');
 });
