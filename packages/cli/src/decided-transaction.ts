@@ -8,6 +8,7 @@ import type { LookUpAnswer } from '../../../src/lanes/look-up-questions.ts';
 import { LookUps } from '../../../src/lanes/look-ups.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { Entry } from '../../../src/ledger/entry.ts';
+import { differencesFrom } from '../../../src/ledger/found-payment.ts';
 import { OPERATIONS } from '../../../src/ledger/operations.ts';
 import { operationOf } from '../../../src/ledger/settlement.ts';
 import type { Transaction } from 'payment-processor-contract/types';
@@ -79,6 +80,11 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
       return unlistedTransaction(transactionId);
     case 'found': {
       const { transaction } = outcome;
+      const differences = differencesFrom(entry, transaction).join(', ');
+      if (differences !== '') {
+        const another = `transaction ${transactionId} is of another payment: it differs in ${differences}`;
+        return { doubt: `${another}, and proves nothing about the command`, notes: [] };
+      }
       const { lookUp } = OPERATIONS[operationOf(entry)];
       const finding = lookUp?.finding(transaction);
       const seen = `transaction ${transactionId} is ${transaction.status ?? 'listed without a status'}`;

@@ -3,6 +3,7 @@ import type { PaymentEvent } from 'payment-processor-client/internal/events';
 import type { ClientNotice } from 'payment-processor-client/internal/notices';
 import type { CommandResult, Quote, Transaction } from 'payment-processor-contract/types';
 import { amountText, currencyAmountText } from './amount-text.ts';
+import { maskedText } from './masking.ts';
 import type { Output } from './output.ts';
 
 /** The document of an event: its place, headers and value. */
@@ -62,7 +63,7 @@ export function resultText(result: CommandResult): string {
     `${outcome.padEnd(8)}  ${commandType}  ${commandKey}  revision ${revision}, by ${settledBy}`,
     ...(quote === null ? [] : [quoteText(quote)]),
     ...(transaction === null ? [] : [transactionText(transaction)]),
-    ...(error === null ? [] : [`${error.code}: ${error.message}`]),
+    ...(error === null ? [] : [`${error.code}: ${maskedText(error.message)}`]),
     ...(warnings.length === 0 ? [] : [`${warnings.length} warnings`]),
   ].join('  ');
 }

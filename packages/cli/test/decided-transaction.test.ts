@@ -273,6 +273,13 @@ describe('of a command that is decided NOT_EXECUTED', () => {
     expect(doubt).toBe(`transaction Transaction:1 is ${status}: that does not prove that the command took no effect`);
   });
 
+  test('a transaction of another quote proves nothing, whatever its status is', async () => {
+    const otherFieldsJson = '{"quoteId":"Quote:of-another"}';
+    const service = serviceOf([aTransaction({ id: 'Transaction:1', status: 'EXPIRED', otherFieldsJson })]);
+    const { doubt } = await lookForEffect(service, 'Transaction:1', lost('execute-quote'));
+    expect(doubt).toMatch(/^transaction Transaction:1 is of another payment: it differs in quote, and proves nothing/);
+  });
+
   test('a transaction that is not listed, for it may be older, or that cannot be looked at, is in doubt', async () => {
     const none = await lookForEffect(serviceOf([]), 'Transaction:1', ofQuote);
     expect(none.doubt).toMatch(
