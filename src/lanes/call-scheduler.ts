@@ -27,6 +27,8 @@ export const DELAY_MS = 200;
  * below the rate. After a crash, intents whose calls had not begun are in doubt: this limits them.
  */
 export const COMMIT_AHEAD_MS = 1_500;
+/** Filling a transaction takes up to 10 ms, and a timer may be late by as much again. */
+const CATCH_UP_MS = 50;
 
 /** Now, and the least time between two calls under the rate limit; 0 without a limit. */
 export interface Moment {
@@ -166,9 +168,10 @@ export class CallScheduler {
     return { kind: 'begin', attemptId };
   }
 
-  /** Spaces calls evenly. */
+  /** Spaces calls evenly. A call that a busy event loop began late does not delay the next ones. */
   began({ nowMs, intervalMs }: Moment): void {
-    this.#nextCallMs = Math.max(this.#nextCallMs, nowMs) + intervalMs;
+    const isLate = nowMs - this.#nextCallMs <= CATCH_UP_MS;
+    this.#nextCallMs = (isLate ? this.#nextCallMs : nowMs) + intervalMs;
   }
 
   /** Frees the slot of a call that ended, or never began. */

@@ -299,6 +299,21 @@ describe('a limit of the rate', () => {
     expect(shop.nowMs - beganMs).toBeLessThanOrEqual(200 * intervalMs + 2 * commitMs);
   });
 
+  test.each([
+    { ratePerSecond: 200, turnMs: 3 },
+    { ratePerSecond: 800, turnMs: 12 },
+  ])('$ratePerSecond calls a second, though the event loop turns only each $turnMs ms', ({ ratePerSecond, turnMs }) => {
+    const shop = new Shop(100, 1_000 / ratePerSecond);
+    shop.queue('transfer', 0, 10 * ratePerSecond);
+    for (const beganMs = shop.nowMs; shop.nowMs < beganMs + 1_000;) {
+      shop.nowMs += turnMs;
+      shop.pump();
+      for (const attemptId of [...shop.running.keys()]) shop.end(attemptId);
+    }
+    expect(shop.begun.length / ratePerSecond).toBeGreaterThan(0.98);
+    expect(shop.begun.length / ratePerSecond).toBeLessThan(1.06);
+  });
+
   test('an intent that may not wait is made right before its call is allowed, and not earlier', () => {
     const intervalMs = 2 * COMMIT_AHEAD_MS;
     const shop = new Shop(10, intervalMs);
