@@ -27,13 +27,17 @@ interface Setting<Value> {
 class SettingProblem extends Error {}
 
 const DURATION_UNITS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** A century: an instant so long ago is still a date. */
+const DURATION_MS_MAX = 36_500 * 86_400_000;
 
 function parseDurationMs(text: string): number {
   const match = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text);
   const unitMs = DURATION_UNITS_MS[match?.[2] ?? ''];
   if (match === null || unitMs === undefined)
     throw new SettingProblem('is not a duration such as 500ms, 30s, 15m, 24h or 7d');
-  return Number(match[1]) * unitMs;
+  const durationMs = Number(match[1]) * unitMs;
+  if (durationMs > DURATION_MS_MAX) throw new SettingProblem('is longer than 36500d');
+  return durationMs;
 }
 
 function integer(min: number, max: number): (text: string) => number {
@@ -189,7 +193,7 @@ export const SETTINGS = {
   API_MAX_CONCURRENCY: setting('100', 'Concurrent calls, per process.', integer(1, 1000)),
   API_MAX_RPS: setting(
     '',
-    'Calls per second, whole group; each member gets a share in proportion to its lanes.',
+    'Calls per second, whole group; each member gets a share in proportion to its lanes. A member whose event loop stood still catches up by 50 ms at most.',
     optional(integer(1, 100_000)),
   ),
   API_IDEMPOTENT_OPERATIONS: setting(
