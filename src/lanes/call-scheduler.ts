@@ -170,8 +170,8 @@ export class CallScheduler {
 
   /** Spaces calls evenly. A call that a busy event loop began late does not delay the next ones. */
   began({ nowMs, intervalMs }: Moment): void {
-    const isLate = nowMs - this.#nextCallMs <= CATCH_UP_MS;
-    this.#nextCallMs = (isLate ? this.#nextCallMs : nowMs) + intervalMs;
+    const mayCatchUp = nowMs - this.#nextCallMs <= CATCH_UP_MS;
+    this.#nextCallMs = (mayCatchUp ? this.#nextCallMs : nowMs) + intervalMs;
   }
 
   /** Frees the slot of a call that ended, or never began. */
@@ -205,7 +205,8 @@ export class CallScheduler {
     const instants: number[] = [];
     for (const { asking } of this.#states)
       for (const { kept, sinceMs } of asking.values())
-        if (kept > 0) instants.push(...[ASK_MS, COMMIT_AHEAD_MS, DELAY_MS].map((ms) => sinceMs + ms));
+        if (kept > 0)
+          instants.push(sinceMs + ASK_MS, ...(intervalMs > 0 ? [sinceMs + COMMIT_AHEAD_MS, sinceMs + DELAY_MS] : []));
     if (intervalMs > 0) {
       instants.push(this.#nextCallMs - COMMIT_AHEAD_MS, this.#nextCallMs);
       for (const { sinceMs } of this.#reservations.values()) instants.push(sinceMs + DELAY_MS);
