@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { ChaosMessage } from '../chaos/chaos-commands.ts';
+import type { PutPoison } from '../chaos/poison-load.ts';
 import type { DisturbanceChoice } from './disturbances.ts';
 import { unsettled } from './decided-judgement.ts';
 import { Draws } from './draws.ts';
@@ -148,7 +149,7 @@ class History {
     await this.#time.runUntil(() => false, beganMs + this.#scenario.durationMs);
     this.#fleet.heal();
     if (this.#scenario.disturbed.has('masses')) await this.#untilAllIsDue();
-    await this.#until(() => this.#fleet.isAwake() && this.#awaited().length === 0);
+    await this.#until(() => this.#fleet.isAwake() && this.#awaited().length === 0 && this.#isAnswered(poison));
     await this.#rest();
     await this.#askAgain();
     await this.#decide();
@@ -191,6 +192,14 @@ class History {
     return unanswered.filter(
       (message) => !lanesOf(message, this.#scenario.laneCount).some((lane) => stopped.has(lane)),
     );
+  }
+
+  /** Poison in lanes that wait for an operator may never be. */
+  #isAnswered(poison: readonly PutPoison[]): boolean {
+    const awaited = poison.filter(({ kind }) => !kind.expected.answers.includes('none'));
+    if (awaited.length === 0 || this.#fleet.stoppedLanes().size > 0) return true;
+    const keys = new Set(readHistory(this.#broker, this.#world.topics).results.map(({ key }) => key));
+    return awaited.every(({ poison: { key } }) => key === null || keys.has(key));
   }
 
   async #untilAllIsDue(): Promise<void> {
