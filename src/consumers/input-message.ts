@@ -42,6 +42,10 @@ const WHOLE_HEADERS_MAX = 2_010;
 /** We cut the value of a larger message to its beginning, and its key too if that is longer than this. */
 const KEY_BYTES_MAX = 64 * 1024;
 const BEGINNING_BYTES = 1024;
+/** A publisher and its tools add fewer. */
+const USUAL_HEADERS = 20;
+/** What a decoded header takes, however short it is. */
+const HEADER_MEMORY_BYTES = 300;
 /** Headers kept from a larger message, unless they are long: its result repeats them. */
 const ANSWER_HEADERS = ['ce_id', 'traceparent', 'tracestate', 'correlation-id'];
 /** Bytes in a larger buffer are copied, so that they do not keep all of it in memory. */
@@ -95,8 +99,9 @@ export function referenceTo({ cut, headerCount, key, value }: InputMessage): Cut
 }
 
 /** Bytes that it takes in memory. */
-export function sizeOf({ headerBytes, key, value }: InputMessage): number {
-  return (key?.length ?? 0) + (value?.length ?? 0) + headerBytes + 100;
+export function sizeOf({ headerBytes, headerCount, key, value }: InputMessage): number {
+  const manyHeaders = Math.max(0, headerCount - USUAL_HEADERS) * HEADER_MEMORY_BYTES;
+  return (key?.length ?? 0) + (value?.length ?? 0) + headerBytes + manyHeaders + 100;
 }
 
 export function beginningOf(bytes: Buffer): Buffer {

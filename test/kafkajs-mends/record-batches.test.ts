@@ -53,6 +53,23 @@ function decoderOf(...batches: Buffer[]): object {
 }
 
 describe('headers', () => {
+  test('of more than 300,000 in a batch are not decoded, and after 200,000 the rest comes with the next fetch', async () => {
+    const headers = Array.from({ length: 2_000 }, () => ['a', ''] as const);
+    const withMany = (offset: number, count: number): Buffer =>
+      at(
+        offset,
+        batchOf(
+          Array.from({ length: count }, () => record('v', { headers })),
+          CODECS.zstd,
+        ),
+      );
+    const [unreadable, next] = await decodeMessages(decoderOf(withMany(0, 151), at(151, batchOf([record('next')]))));
+    expect(unreadable).toMatchObject({ offset: '150', unreadableBatch: { firstOffset: '0' } });
+    expect(unreadable?.unreadableBatch?.error.message).toMatch(/more than 300000 headers/);
+    expect(next?.value?.toString()).toBe('next');
+    expect(await decodeMessages(decoderOf(withMany(0, 100), withMany(100, 1)))).toHaveLength(100);
+  });
+
   test('of any name are read as they were written, null and several of one name included', async () => {
     const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty', ''];
     const alone = [...names.map((name) => [name, 'x'] as const), ['none', null] as const];

@@ -114,7 +114,16 @@ function crowds(): PoisonKind[] {
     }
     return Buffer.from(bytes);
   };
-  return [5_000, 250_000].map((count) =>
+  const manyHeaders = batchKind(
+    '300,037 headers in a small batch',
+    { ...expected.unreadableBatch, copy: 'either' },
+    () => {
+      const headers = Array.from({ length: 1_987 }, () => ['a', ''] as const);
+      const records = Array.from({ length: 151 }, () => ({ ...goodRecord('crowded'), headers }));
+      return { batch: batchOf(records, CODECS.zstd), key: null, messageCount: records.length };
+    },
+  );
+  const messages = [5_000, 250_000].map((count) =>
     batchKind(
       `${count} messages without key and value in a small batch`,
       { ...expected.unreadableBatch, burials: ['NO_KEY', 'UNREADABLE_BATCH'], copy: 'either' },
@@ -130,6 +139,7 @@ function crowds(): PoisonKind[] {
       }),
     ),
   );
+  return [manyHeaders, ...messages];
 }
 
 /** The broker decompresses every batch, and refuses one that it cannot decompress. */
