@@ -110,7 +110,7 @@ export function letterText(record: RawRecord, redriven: readonly RedriveNote[]):
     `reason       ${letter.reason ?? '?'}: ${letter.message ?? ''}`,
     `from         ${sourceText(letter)}, written ${letter.source.timestamp ?? '?'}`,
     `key          ${keyText(letter)}`,
-    ...redriven.map((note) => `redriven     ${noteText(note)}`),
+    ...redriven.map((note) => `handled      ${noteText(note)}`),
     headers.length === 0 ? 'headers      none' : 'headers',
     ...headers,
     ...valueLines(record.value),

@@ -78,6 +78,37 @@ test('the last status settles it, and one that cannot be read does not let an ea
   );
 });
 
+test('a message that was ignored is not shown as the command of a payment, though only it is left', () => {
+  const place = (offset: bigint): CommandSource => ({ topic: TOPIC, partition: 0, offset });
+  const results = [resultIn('ACCEPTED', place(7n)), resultIn('CONFLICT', place(8n), 2n)];
+  const ignored = message(8n, { value: { amount: 999n }, fingerprint: 'another' });
+  const told = {
+    ...story('ACCEPTED', [change('COMPLETED', 1n)]),
+    results,
+    messages: [ignored],
+    admittedTo: { [TOPIC]: 9n },
+  };
+  const text = storyText(told, true).join('\n');
+  expect(text).toMatch(/^payment +settled: COMPLETED/m);
+  expect(text).not.toMatch(/^fields .*999|not admitted yet|PaymentsOldestUnanswered/m);
+  expect(text).toContain('other content under the same key: a CONFLICT');
+});
+
+test('what the ledger knows and no result that was read says', () => {
+  const done = (outcome: Outcome, revision: number): Entry => {
+    const result = { value: Buffer.alloc(0), headers: {} };
+    return { ...entryAt('transfer-in'), revision, phase: { state: 'DONE', outcome, completedMs: 1, result } };
+  };
+  const known = (entry: Entry, results: Story['results']): string =>
+    paymentIn({ ...story('EXPIRED', []), results, entries: [record(2n, entry)] });
+  const expired = [resultIn('EXPIRED', entryAt('transfer-in').origin)];
+  expect(known(done('EXPIRED', 1), expired)).toBe('none by this command: EXPIRED');
+  // A RETRY ended while the topics were read.
+  expect(known(done('ACCEPTED', 2), expired)).toMatch(/^nothing known for certain: .*; run it again$/);
+  // The results topic keeps it for 30 days.
+  expect(known(done('UNKNOWN', 1), [])).toMatch(/^unknown: .*an operator must decide$/);
+});
+
 test('a decision that its result names was carried out, though the ledger has forgotten the key', () => {
   const told = story('ACCEPTED', []);
   const value = { decision: 'EXECUTED', operator: 'ann', reason: 'found', expectedRevision: '1', transactionId: ID };
@@ -154,7 +185,9 @@ test('a command of a payment that is known nowhere any more does not hide the ot
 test('of a reading that was cut short nothing is concluded that what follows may contradict', () => {
   expect(paymentIn(story('EXPIRED', []))).toBe('none by this command: EXPIRED');
   expect(paymentIn(story('EXPIRED', [], true))).toMatch(/^nothing known/);
-  expect(paymentIn(story('ACCEPTED', [change('COMPLETED', 1n)], true))).toBe('not settled: COMPLETED, Transaction:1');
+  expect(paymentIn(story('ACCEPTED', [change('COMPLETED', 1n)], true))).toBe(
+    'not certain, because a part was not read: COMPLETED, Transaction:1',
+  );
 });
 
 describe('while its command runs', () => {

@@ -19,7 +19,10 @@ export type Answer =
   | {
       kind: 'result';
       result: CommandAnswer;
-      /** The answer to a copy of the command: the same event as for the first message; nothing was executed again. */
+      /**
+       * The answer to a copy of the command: the same event as for the first message; nothing was executed again. If false, another
+       * caller may still have published the first message: book a payment by its transaction's id.
+       */
       isReplayed: boolean;
     }
   /** The key belongs to a command with other fields or of another type: this message was ignored. */

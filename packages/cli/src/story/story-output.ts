@@ -18,6 +18,8 @@ import {
   type PublishedMessage,
   type Story,
   currentEntryOf,
+  isAbout,
+  isOfMessage,
 } from './story.ts';
 import { timelineOf } from './timeline.ts';
 
@@ -69,10 +71,10 @@ export function storyDocument(story: Story, isUnmasked: boolean): object {
   return { key, ...(masksOf(isUnmasked).value(document) as object) };
 }
 
-function stateText({ entries, isCutShort, messages }: Story, entry: Entry | null): string {
+function stateText(story: Story, entry: Entry | null): string {
   if (entry !== null) return `${entry.phase.state}, ${phaseText(entry)}; revision ${entry.revision}`;
-  if (entries.length > 0) return 'forgotten after LEDGER_RETENTION';
-  const isMissing = messages.length > 0 && !isCutShort;
+  if (story.entries.length > 0) return 'forgotten after LEDGER_RETENTION';
+  const isMissing = !story.isCutShort && story.messages.some((message) => roleOf(message, story) !== 'other-content');
   return isMissing ? 'not in the ledger: not admitted yet (see `lag`), or forgotten' : 'not in the ledger';
 }
 
@@ -84,32 +86,49 @@ function earlierLines(story: Story): string[] {
     : [heading('earlier', `${outcome}: an earlier command of this key, which the ledger has forgotten`)];
 }
 
+const UNKNOWN_TEXT = 'unknown: the command may have taken effect; an operator must decide';
+
 function paymentText(story: Story): string {
   const payment = paymentOf(story);
   switch (payment.kind) {
     case 'settled':
       return `settled: ${payment.status}, ${payment.transactionId}`;
-    case 'open':
-      return `not settled: ${payment.status ?? 'no status known'}, ${payment.transactionId ?? 'no transaction known'}`;
+    case 'open': {
+      const known = `${payment.status ?? 'no status known'}, ${payment.transactionId ?? 'no transaction known'}`;
+      return story.isCutShort ? `not certain, because a part was not read: ${known}` : `not settled: ${known}`;
+    }
     case 'not-accepted':
       return `none by this command: ${payment.result.outcome}`;
     case 'unknown':
-      return 'unknown: the command may have taken effect; an operator must decide';
+      return UNKNOWN_TEXT;
     case 'nothing-known':
-      if (hasNewCommand(story))
-        return 'nothing known yet: a message waits, and the results are those of an earlier command of the key';
-      return runningEntryOf(story) === null
-        ? 'nothing known: no readable result was found'
-        : 'nothing known yet: the command is in progress';
+      return nothingKnownText(story);
   }
 }
 
-/** A message that is not the command may have any content. Then the ledger's copy of the command is shown. */
+function nothingKnownText(story: Story): string {
+  if (hasNewCommand(story))
+    return 'nothing known yet: a message waits, and the results are those of an earlier command of the key';
+  if (runningEntryOf(story) !== null) return 'nothing known yet: the command is in progress';
+  const phase = currentEntryOf(story)?.phase;
+  if (phase?.state === 'DONE' && phase.outcome === 'UNKNOWN') return UNKNOWN_TEXT;
+  if (story.results.every((result) => isOfMessage(result))) return 'nothing known: no readable result was found';
+  return 'nothing known for certain: the last result may not have been read; run it again';
+}
+
+/**
+ * A message that is not the command may have any content. Then the ledger's copy of the command is shown, and if the ledger has
+ * forgotten it, the message that the results are about.
+ */
 function commandLines(story: Story, masks: Masks): string[] {
   const { messages } = story;
   const entry = lastEntryOf(story);
   const command = messages.find((message) => roleOf(message, story) === 'command');
-  const shown = command ?? (entry === null ? messages[0] : undefined);
+  const settled = story.results.findLast((result) => !isOfMessage(result));
+  const isOfResult = (message: PublishedMessage): boolean =>
+    settled === undefined || isAbout(settled, { ...message, ...message.movedFrom });
+  const forgotten = messages.find(isOfResult);
+  const shown = command ?? (entry === null ? forgotten : undefined);
   if (shown !== undefined) return messageLines(shown, masks);
   if (entry === null) return [];
   const fields = entry.fieldsJson === null ? null : parseLossless(entry.fieldsJson);

@@ -112,7 +112,7 @@ export function paymentOf(story: Story): PaymentState<CommandResult> {
   const found = new FirstPlaces<FoundResult & { readonly uniqueId: string | null }>();
   for (const { headers, offset, value } of results) found.take({ uniqueId: uniqueIdOf(headers), offset, value });
   const counting = found.all().reduce<FoundResult | null>(latestResult, null);
-  if (isPassed(counting?.value ?? null, runningEntryOf(story)) || hasNewCommand(story))
+  if (isPassed(counting?.value ?? null, currentEntryOf(story)) || hasNewCommand(story))
     return { kind: 'nothing-known' };
   const moves = changes.filter(({ kind }) => kind !== 'quote-status');
   moves.sort((left, right) => Number(left.offset - right.offset));
@@ -141,10 +141,10 @@ export function earlierOutcomeOf(story: Story): CommandResult['outcome'] | null 
   return settled.findLast(({ source }) => !isSamePlace(source, present))?.outcome ?? null;
 }
 
-/** Whether the result has an earlier revision than the one in progress, or belongs to an earlier command of the key. */
-function isPassed(result: CommandResult | null, running: Entry | null): boolean {
-  if (result === null || running === null) return false;
-  return !isSamePlace(result.source, running.origin) || result.revision < running.revision;
+/** Whether the result has an earlier revision than the ledger's, or belongs to an earlier command of the key. */
+function isPassed(result: CommandResult | null, entry: Entry | null): boolean {
+  if (result === null || entry === null) return false;
+  return !isSamePlace(result.source, entry.origin) || result.revision < entry.revision;
 }
 
 function isSamePlace(left: CommandSource, right: CommandSource): boolean {
@@ -179,17 +179,19 @@ export function roleOf(message: PublishedMessage, story: Story): MessageRole {
   const entry = lastEntryOf(story);
   const isForgotten = currentEntryOf(story) === null;
   // Compaction may have left no trace of the key in the ledger, but its results tell of it.
-  const wasKnown = story.entries.length + story.results.length > 0;
+  const { results } = story;
+  const wasKnown = story.entries.length + results.length > 0;
   if (isForgotten && !story.isCutShort && wasKnown && isWaiting(message, story)) return 'new-command';
   const { topic } = message;
   const { offset, partition } = message.movedFrom ?? message;
   const place = { topic, partition, offset };
   if (entry !== null && isSamePlace(entry.origin, place)) return 'command';
   if (isForgotten && story.isCutShort) return 'unread';
-  if (entry === null) return 'not-admitted';
+  if (entry === null)
+    return results.some((result) => isOfMessage(result) && isAbout(result, place)) ? 'other-content' : 'not-admitted';
   const { origin } = entry;
   if (origin.topic === topic && origin.partition === partition && offset < origin.offset) return 'earlier';
-  if (story.results.some((result) => !isOfMessage(result) && isAbout(result, place))) return 'earlier';
+  if (results.some((result) => !isOfMessage(result) && isAbout(result, place))) return 'earlier';
   if (message.fingerprint === null) return 'unread';
   return message.fingerprint === entry.fingerprint ? 'copy' : 'other-content';
 }
@@ -200,7 +202,8 @@ function isWaiting(message: PublishedMessage, { admittedTo, results }: Story): b
   return !results.some((result) => isAbout(result, message));
 }
 
-function isAbout({ value }: Published<CommandResult>, place: CommandSource): boolean {
+/** Whether the result is the one of the message at this place. */
+export function isAbout({ value }: Published<CommandResult>, place: CommandSource): boolean {
   return value !== null && isSamePlace(value.source, place);
 }
 
@@ -248,7 +251,7 @@ export function notKept(story: Story): string[] {
 /** The runbooks that apply. @returns paths within the repository, each once */
 export function runbooksOf(story: Story): string[] {
   const entry = currentEntryOf(story);
-  const isWaiting = entry === null && story.messages.length > 0 && !isUnknown(story);
+  const isWaiting = story.messages.some((message) => ['new-command', 'not-admitted'].includes(roleOf(message, story)));
   const names = [
     ...(entry === null ? [] : runbooksOfEntry(entry)),
     ...(isWaiting ? [TOO_OLD] : []),
