@@ -96,7 +96,10 @@ export async function submitDecision(
     results.value.ended.catch(reply.reject);
     letters.value.ended.catch(reply.reject);
     const named = { id, recordName: 'OperatorDecision', subject: key, timeMs: Date.now(), source: 'payment-cli' };
-    const at = await publisher.value.publish({ topic, key: Buffer.from(key), value, headers: eventHeaders(named) });
+    const at = await publisher.value.publish({
+      ...{ topic, key: Buffer.from(key), partition: lane, value },
+      headers: eventHeaders(named),
+    });
     onPublished({ topic, ...at });
     place.resolve(at);
     timer = setTimeout(() => reply.resolve({ kind: 'no-reply', result: next }), timeoutMs);

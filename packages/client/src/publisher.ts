@@ -23,7 +23,6 @@ import {
   type CommandType,
 } from 'payment-processor-contract/commands';
 import { keyProblem } from 'payment-processor-contract/keys';
-import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
@@ -153,7 +152,8 @@ export class PaymentCommandPublisher {
     const contentType = options.contentType ?? (this.#registry === null ? 'json' : 'avro');
     const commandId = options.commandId ?? randomUUID();
     const headers = headersOf(type, key, commandId, { ...options, contentType });
-    const value = contentType === 'json' ? Buffer.from(stringifyLossless(checked)) : await this.#encode(topic, checked);
+    // Without fields that are null: an older processor may not know them.
+    const value = contentType === 'json' ? Buffer.from(canonicalJson(checked)) : await this.#encode(topic, checked);
     if (value.length > COMMAND_VALUE_BYTES_MAX) {
       const message = `takes ${value.length} bytes; a command may take at most ${COMMAND_VALUE_BYTES_MAX}`;
       throw invalidCommand(type, [{ path: '', message }]);
