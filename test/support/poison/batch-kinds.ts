@@ -29,10 +29,10 @@ const READ_OR_ASIDE: Expected = {
   burials: ['no', 'UNREADABLE_BATCH'],
   copy: 'either',
 };
-/** Decompresses to different records than were compressed. */
+/** Decompresses to different records than were compressed, such as to a command with another account. */
 const SPOILT: Expected = {
   ...expected.accepted,
-  answers: ['ACCEPTED', 'INVALID', 'none'],
+  answers: ['ACCEPTED', 'REFUSED', 'INVALID', 'none'],
   burials: ['no', 'UNREADABLE_BATCH', 'UNREADABLE', 'INVALID_KEY', 'NO_KEY'],
 };
 /** With these codecs the broker does not check the bytes behind the last record. */
