@@ -15,7 +15,7 @@ import { isCounted, type KnownMember, type ReportingMember } from './known-membe
 import type { MemberFigures } from './member-report.ts';
 import { activityOf, breakersOf, oldestOf, serviceOf, sum, unfinishedOf, type GroupActivity } from './sums.ts';
 
-/** Ends that are older say nothing about how far a copy of the ledger is behind. */
+/** Lag that is computed from older ends of partitions is stale. The processor asks for the ends every few seconds. */
 const ENDS_AGE_SECONDS_MAX = 20;
 
 export type GroupLane = MemberFigures['lanes'][number] & { readonly process: string };
@@ -61,8 +61,8 @@ export interface GroupState {
   readonly oldestUnansweredSeconds: Readonly<Record<string, number | null>>;
   readonly callsUnderWay: number;
   readonly callSlots: number;
-  /** Age of the partition ends from which lag is computed: the highest of any member. */
-  readonly lagEndsAgeSeconds: number;
+  /** How old the partition ends are from which lag is computed, at the member where they are oldest; null: lag is current. */
+  readonly staleLagSeconds: number | null;
   readonly keysRemembered: number;
   readonly unknownResults: NonNullable<MemberFigures['unknownResults']>;
   readonly holds: NonNullable<MemberFigures['holds']>;
@@ -93,6 +93,7 @@ export function groupState({ members, nowMs, own, samples, timeline }: GroupInpu
   const reports = reporting.map(({ figures }) => figures);
   const lanes = lanesOf(reporting, own.ledger.owners);
   const upToDate = leastBehind(reports, own);
+  const lagAgeSeconds = Math.max(...reports.map(({ lagEndsAgeSeconds }) => lagEndsAgeSeconds ?? 0));
   return {
     at: own.at,
     deployment: own.deployment,
@@ -112,7 +113,7 @@ export function groupState({ members, nowMs, own, samples, timeline }: GroupInpu
     oldestUnansweredSeconds: oldestOf(reports),
     callsUnderWay: sum(reports.map(({ callsUnderWay }) => callsUnderWay ?? 0)),
     callSlots: sum(reports.map(({ callSlots }) => callSlots ?? 0)),
-    lagEndsAgeSeconds: Math.max(...reports.map(({ lagEndsAgeSeconds }) => lagEndsAgeSeconds ?? 0)),
+    staleLagSeconds: lanes.length === 0 || lagAgeSeconds < ENDS_AGE_SECONDS_MAX ? null : lagAgeSeconds,
     keysRemembered: upToDate.keysRemembered ?? own.keysRemembered,
     unknownResults: upToDate.unknownResults ?? own.unknownResults,
     holds: upToDate.holds ?? own.holds,

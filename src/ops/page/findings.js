@@ -1,5 +1,5 @@
 /** The findings: each with its reason, the next step, a command to copy and its runbook. Pure. */
-import { causesInWords, lastMinute, staleLag, trend, waitingByCause } from './lag.js';
+import { causesInWords, lastMinute, trend, waitingByCause } from './lag.js';
 import { memberFindings } from './member-findings.js';
 import { finding, stepOfReason, STEPS } from './next-steps.js';
 import { atMembers } from './service.js';
@@ -146,9 +146,8 @@ function oldDoubt({ unfinished }) {
 }
 
 /** @param {GroupState} state */
-function staleEnds(state) {
-  const age = staleLag(state);
-  return age === null ? [] : [finding(`Kafka has not answered for ${age}`, STEPS.staleEnds)];
+function staleEnds({ staleLagSeconds: age }) {
+  return age === null ? [] : [finding(`Kafka has not answered for ${duration(age)}`, STEPS.staleEnds)];
 }
 
 /** @param {GroupState} state */

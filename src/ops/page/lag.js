@@ -13,17 +13,6 @@ const TREND_MS_MIN = 15_000;
 /** Short enough to show the current trend, not that of a minute ago. */
 const RECENT_MS = 20_000;
 
-/** The processor asks for partition ends every few seconds. */
-const ENDS_AGE_SECONDS = 20;
-
-/**
- * How long Kafka has not answered, in words; null: lag and ages are current.
- * @param {GroupState} state
- */
-export function staleLag({ lagEndsAgeSeconds, lanes }) {
-  return lanes.length === 0 || lagEndsAgeSeconds < ENDS_AGE_SECONDS ? null : duration(lagEndsAgeSeconds);
-}
-
 /**
  * Commands waiting in Kafka by cause, largest first.
  * @param {GroupState} state

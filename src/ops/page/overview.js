@@ -6,7 +6,6 @@ import {
   isLedgerRead,
   lastMinute,
   oldestUnanswered,
-  staleLag,
   waitingByCause,
 } from './lag.js';
 import { verdictOn } from './verdict.js';
@@ -126,8 +125,8 @@ export function figuresOf(state) {
   const isKnown = isLagKnown(state, null);
   const waiting = shares.reduce((sum, { messages }) => sum + messages, 0);
   const oldest = oldestUnanswered(state);
-  const stale = staleLag(state);
-  const asOf = stale === null ? null : `as of ${stale} ago`;
+  const stale = state.staleLagSeconds;
+  const asOf = stale === null ? null : `as of ${duration(stale)} ago`;
   const inDoubt = state.unfinished.filter((group) => group.state === 'DOUBTFUL');
   const doubtful = inDoubt.reduce((sum, group) => sum + group.count, 0);
   const oldestDoubt = Math.max(0, ...inDoubt.map((group) => group.oldestSeconds));
