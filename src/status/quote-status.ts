@@ -43,11 +43,16 @@ export function reduceOwnQuote(state: TransactionState, observation: Observation
   return isNews ? changeQuote(current, quote.status, observation, false) : { state: current, events: [] };
 }
 
-/** Applies the status that follows from the transaction's, unless the quote's own status is further along. */
+/**
+ * Applies the status that follows from the transaction's, unless the quote's own status is further along. Of two ends, the quote's
+ * own counts, unless this observation shows the transaction's.
+ */
 export function deriveQuote(state: TransactionState, observation: Observation): QuoteReduction {
   const status = QUOTE_STATUS_OF_TRANSACTION[state.status ?? ''];
   if (state.quoteId === null || status === undefined || status === state.quoteStatus) return { state, events: [] };
-  if (!state.quoteIsDerived && progressOf(status) < progressOf(state.quoteStatus)) return { state, events: [] };
+  const step = progressOf(status) - progressOf(state.quoteStatus);
+  const isBehind = step < 0 || (step === 0 && observation.transaction === null);
+  if (!state.quoteIsDerived && isBehind) return { state, events: [] };
   return changeQuote(state, status, observation, true);
 }
 

@@ -145,6 +145,15 @@ describe('the status of a quote', () => {
     expect(state.quoteChanges).toBe(2);
   });
 
+  test('is an end of its own that no earlier look at the transaction overrules', () => {
+    const { quote } = fold(
+      { status: 'COMPLETED', updatedMs: 70, began: 80, ended: 90 },
+      { quote: 'FAILED', began: 200, ended: 210 },
+      { status: 'REFUNDED', updatedMs: 150, began: 300, ended: 310 },
+    );
+    expect(quote).toEqual(['FAILED']);
+  });
+
   test('is not taken back by an answer that is given again, nor by a transaction that lags behind', () => {
     const { quote } = fold(
       { quote: 'PENDING', began: 0, ended: 10 },
