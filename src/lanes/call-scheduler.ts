@@ -27,7 +27,7 @@ export const DELAY_MS = 200;
  * below the rate. After a crash, intents whose calls had not begun are in doubt: this limits them.
  */
 export const COMMIT_AHEAD_MS = 1_500;
-/** Filling a transaction takes up to 10 ms, and a timer may be late by as much again. */
+/** Filling a transaction takes up to 10 ms, and a timer may be late by as much again. A limit on CPU stops the process for longer. */
 const CATCH_UP_MS = 50;
 
 /** Now, and the least time between two calls under the rate limit; 0 without a limit. */
@@ -81,6 +81,8 @@ export class CallScheduler {
   readonly #committed: string[] = [];
   /** The rate allows no call before this time. */
   #nextCallMs = 0;
+  /** Since the last call, the rate allowed another one, and none could begin. */
+  #isRateUnused = true;
   /** Pass of the class that was served last: an idle class continues from it. */
   #pass = 0;
 
@@ -143,35 +145,19 @@ export class CallScheduler {
 
   /** The next step. Call it until it returns null. */
   next(moment: Moment): Step | null {
-    const { nowMs } = moment;
-    this.#expire(nowMs);
-    const isRateFree = nowMs >= this.#nextCallMs;
-    if (isRateFree) {
-      const attemptId = this.#committed.shift();
-      if (attemptId !== undefined) {
-        this.#reservations.delete(attemptId);
-        return { kind: 'begin', attemptId };
-      }
-    }
-    if (this.#freeSlots() < 1) return null;
-    const mayKeep = this.#mayKeep(moment);
-    const state = this.#nextClass(mayKeep);
-    if (state === null) return null;
-    if (mayKeep && isAsking(state) && (state.isAskingNext || state.waiting.size === 0)) {
-      return { kind: 'kept', workClass: state.workClass, lane: this.#keep(state, nowMs) };
-    }
-    if (!isRateFree || this.#isRateLeft(moment)) return null;
-    const attemptId = takeFirst(state.waiting);
-    if (attemptId === undefined) return null;
-    this.#serve(state);
-    state.isAskingNext = true;
-    return { kind: 'begin', attemptId };
+    this.#expire(moment.nowMs);
+    const isRateFree = moment.nowMs >= this.#nextCallMs;
+    const step = this.#step(moment, isRateFree);
+    if (step === null && isRateFree) this.#isRateUnused = true;
+    return step;
   }
 
-  /** Spaces calls evenly. A call that a busy event loop began late does not delay the next ones. */
+  /** Spaces calls evenly. A call that a busy event loop began late hardly delays the next ones. */
   began({ nowMs, intervalMs }: Moment): void {
-    const mayCatchUp = nowMs - this.#nextCallMs <= CATCH_UP_MS;
-    this.#nextCallMs = (mayCatchUp ? this.#nextCallMs : nowMs) + intervalMs;
+    const fromMs = Math.max(this.#nextCallMs, nowMs - CATCH_UP_MS);
+    const wasIdle = this.#isRateUnused && fromMs > this.#nextCallMs;
+    this.#nextCallMs = (wasIdle ? nowMs : fromMs) + intervalMs;
+    this.#isRateUnused = false;
   }
 
   /** Frees the slot of a call that ended, or never began. */
@@ -202,15 +188,14 @@ export class CallScheduler {
 
   /** When `next` may have a step without a new event; null: never. */
   lookAgainMs({ nowMs, intervalMs }: Moment): number | null {
-    const instants: number[] = [];
+    const isLimited = intervalMs > 0;
+    const mayDelay = intervalMs > DELAY_MS;
+    const afterKept = [ASK_MS, ...(isLimited ? [COMMIT_AHEAD_MS] : []), ...(mayDelay ? [DELAY_MS] : [])];
+    const instants = isLimited ? [this.#nextCallMs - COMMIT_AHEAD_MS, this.#nextCallMs] : [];
     for (const { asking } of this.#states)
       for (const { kept, sinceMs } of asking.values())
-        if (kept > 0)
-          instants.push(sinceMs + ASK_MS, ...(intervalMs > 0 ? [sinceMs + COMMIT_AHEAD_MS, sinceMs + DELAY_MS] : []));
-    if (intervalMs > 0) {
-      instants.push(this.#nextCallMs - COMMIT_AHEAD_MS, this.#nextCallMs);
-      for (const { sinceMs } of this.#reservations.values()) instants.push(sinceMs + DELAY_MS);
-    }
+        if (kept > 0) instants.push(...afterKept.map((ms) => sinceMs + ms));
+    if (mayDelay) for (const { sinceMs } of this.#reservations.values()) instants.push(sinceMs + DELAY_MS);
     const coming = instants.filter((instantMs) => instantMs > nowMs);
     return coming.length === 0 ? null : Math.min(...coming);
   }
@@ -218,6 +203,29 @@ export class CallScheduler {
   /** There is a slot, but the rate allows no call yet. */
   isRateLimited(nowMs: number): boolean {
     return this.#nextCallMs > nowMs && this.#freeSlots() > 0;
+  }
+
+  #step(moment: Moment, isRateFree: boolean): Step | null {
+    if (isRateFree) {
+      const attemptId = this.#committed.shift();
+      if (attemptId !== undefined) {
+        this.#reservations.delete(attemptId);
+        return { kind: 'begin', attemptId };
+      }
+    }
+    if (this.#freeSlots() < 1) return null;
+    const mayKeep = this.#mayKeep(moment);
+    const state = this.#nextClass(mayKeep);
+    if (state === null) return null;
+    if (mayKeep && isAsking(state) && (state.isAskingNext || state.waiting.size === 0)) {
+      return { kind: 'kept', workClass: state.workClass, lane: this.#keep(state, moment.nowMs) };
+    }
+    if (!isRateFree || this.#isRateLeft(moment)) return null;
+    const attemptId = takeFirst(state.waiting);
+    if (attemptId === undefined) return null;
+    this.#serve(state);
+    state.isAskingNext = true;
+    return { kind: 'begin', attemptId };
   }
 
   /** An idle class continues at the others' pass: it may not catch up on turns that it did not use. */
@@ -285,9 +293,9 @@ export class CallScheduler {
 
   /** Whether calls that may wait leave the rate to one that may not, and is about to begin. */
   #isRateLeft({ nowMs, intervalMs }: Moment): boolean {
+    if (intervalMs <= DELAY_MS) return false;
     const afterMs = nowMs - DELAY_MS;
-    const isNew = [...this.#reservations.values()].some(({ sinceMs }) => sinceMs > afterMs);
-    return intervalMs > DELAY_MS && (isNew || this.#keptSince(afterMs) > 0);
+    return this.#keptSince(afterMs) > 0 || [...this.#reservations.values()].some(({ sinceMs }) => sinceMs > afterMs);
   }
 
   #keptSince(afterMs: number): number {

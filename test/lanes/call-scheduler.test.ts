@@ -300,9 +300,12 @@ describe('a limit of the rate', () => {
   });
 
   test.each([
-    { ratePerSecond: 200, turnMs: 3 },
-    { ratePerSecond: 800, turnMs: 12 },
-  ])('$ratePerSecond calls a second, though the event loop turns only each $turnMs ms', ({ ratePerSecond, turnMs }) => {
+    { ratePerSecond: 200, turnMs: 3, percent: 100 },
+    { ratePerSecond: 800, turnMs: 12, percent: 100 },
+    { ratePerSecond: 800, turnMs: 62.5, percent: 82 },
+  ])('$percent % of $ratePerSecond calls a second, though the event loop turns each $turnMs ms', (given) => {
+    const { percent, ratePerSecond, turnMs } = given;
+    const share = percent / 100;
     const shop = new Shop(100, 1_000 / ratePerSecond);
     shop.queue('transfer', 0, 10 * ratePerSecond);
     for (const beganMs = shop.nowMs; shop.nowMs < beganMs + 1_000;) {
@@ -310,8 +313,17 @@ describe('a limit of the rate', () => {
       shop.pump();
       for (const attemptId of [...shop.running.keys()]) shop.end(attemptId);
     }
-    expect(shop.begun.length / ratePerSecond).toBeGreaterThan(0.98);
-    expect(shop.begun.length / ratePerSecond).toBeLessThan(1.06);
+    expect(shop.begun.length / ratePerSecond).toBeGreaterThan(0.98 * share);
+    expect(shop.begun.length / ratePerSecond).toBeLessThan(1.06 * share);
+  });
+
+  test('an idle member saves nothing up', () => {
+    const shop = new Shop(10, 5);
+    shop.queue('transfer');
+    shop.pass(1_000);
+    shop.queue('transfer', 0, 3);
+    shop.pass(9);
+    expect(shop.begun).toHaveLength(3);
   });
 
   test('an intent that may not wait is made right before its call is allowed, and not earlier', () => {
