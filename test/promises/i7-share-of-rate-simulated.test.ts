@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { VirtualStack } from '../../proofs/simulation/virtual-stack.ts';
-import { executionOf, publishTransfers, transferInOf } from '../support/commands.ts';
+import { executionsOf, publishTransfers, transferInOf } from '../support/commands.ts';
 import { withSlowKafka } from './slow-kafka.ts';
 
 const MEASURED_MS = 20_000;
@@ -20,10 +20,8 @@ test.each([
   async ({ besides, ratePerSecond, share, slowMs }) => {
     const settings = { API_TIMEOUT_MS: '10000', API_MAX_RPS: String(ratePerSecond) };
     await withSlowKafka({ lanes: 6, settings, slowMs }, async (stack, slowDown) => {
-      await stack.service.set({ quoteLifetimeMs: 3_600_000 });
       const count = (ratePerSecond * (MEASURED_MS + 6_000)) / 1_000;
-      const keys = Array.from({ length: count }, (_, index) => `execution-${index}`);
-      const executions = await Promise.all(keys.map(async (key) => [key, await executionOf(stack, key)] as const));
+      const executions = await executionsOf(stack, 'execution', count);
       await stack.startProcessor();
       slowDown();
       for (const [key, execution] of executions) await stack.publisher.publish('execute-quote', key, execution);
@@ -48,13 +46,11 @@ async function withBacklog(
 ): Promise<void> {
   const settings = { API_TIMEOUT_MS: '10000', API_MAX_RPS: String(ratePerSecond) };
   await VirtualStack.run({ name: 'backlog', lanes: 6, settings }, async (stack) => {
-    await stack.service.set({ quoteLifetimeMs: 3_600_000 });
-    const keys = Array.from({ length: 100 + 30 * ratePerSecond }, (_, index) => `execution-${index}`);
-    const executions = await Promise.all(keys.map(async (key) => [key, await executionOf(stack, key)] as const));
+    const executions = await executionsOf(stack, 'execution', 100 + 30 * ratePerSecond);
     const processor = await stack.startProcessor();
     for (const [key, execution] of executions) await stack.publisher.publish('execute-quote', key, execution);
     await sleep(15_000);
-    await body(stack, processor, keys);
+    await body(stack, processor, [...executions.keys()]);
   });
 }
 

@@ -1,7 +1,7 @@
 /** Invariant I7 in virtual time, where each of Kafka's requests takes 300 ms: a commit takes about a second. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createQuoteOf, executionOf, publishTransfers } from '../support/commands.ts';
+import { createQuoteOf, executionsOf, publishTransfers } from '../support/commands.ts';
 import { withSlowKafka } from './slow-kafka.ts';
 
 /** Each request takes 300 ms. */
@@ -9,9 +9,7 @@ const SLOW = { lanes: 3, settings: { API_TIMEOUT_MS: '10000' }, slowMs: 150 };
 
 test('executions do not wait for a backlog of transfers whose calls take all slots', async () => {
   await withSlowKafka(SLOW, async (stack, slowDown) => {
-    const keys = Array.from({ length: 40 }, (_, index) => `execution-${index}`);
-    const executions = await Promise.all(keys.map(async (key) => [key, await executionOf(stack, key)] as const));
-    await stack.service.set({ quoteLifetimeMs: 300_000 });
+    const executions = await executionsOf(stack, 'execution', 40);
     for (const [index, share] of [0.2, 0.25, 0.33, 0.5, 1].entries()) {
       // Calls that end together would free many slots at once.
       const delayMs = 600 + 300 * index;
@@ -23,7 +21,7 @@ test('executions do not wait for a backlog of transfers whose calls take all slo
     const backlog = await publishTransfers(stack, 'transfer', 7_000);
     await sleep(10_000);
     for (const [key, execution] of executions) await stack.publisher.publish('execute-quote', key, execution);
-    await stack.journal.resultsOfAll(keys, 60_000);
+    await stack.journal.resultsOfAll([...executions.keys()], 60_000);
     expect(backlog.filter((key) => stack.journal.results(key).length > 0).length).toBeLessThan(backlog.length / 2);
   });
 });

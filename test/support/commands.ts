@@ -52,6 +52,17 @@ export async function publishTransfers(
   return keys;
 }
 
+/** Creates `count` quotes at the service, which do not expire while a test runs. @returns the commands that execute them, by key */
+export async function executionsOf(
+  stack: Pick<Stack, 'service'>,
+  name: string,
+  count: number,
+): Promise<Map<string, CommandInput<'execute-quote'>>> {
+  await stack.service.set({ quoteLifetimeMs: 3_600_000 });
+  const keys = Array.from({ length: count }, (_, index) => `${name}-${index}`);
+  return new Map(await Promise.all(keys.map(async (key) => [key, await executionOf(stack, key)] as const)));
+}
+
 /** Creates a quote at the service, without the processor. @returns the command that executes it */
 export async function executionOf(stack: Pick<Stack, 'service'>, key: string): Promise<CommandInput<'execute-quote'>> {
   const quote = await stack.service.createQuote(accountOf(key));
