@@ -1,13 +1,6 @@
 /** The upper part of the page: the verdict and key figures. */
 import { byId, element, fillChildren, marked, setText } from './elements.js';
-import {
-  causeInWords,
-  isLagKnown,
-  isLedgerRead,
-  lastMinute,
-  oldestUnanswered,
-  waitingByCause,
-} from './lag.js';
+import { causeInWords, isLagKnown, isLedgerRead, lastMinute, oldestUnanswered, waitingByCause } from './lag.js';
 import { verdictOn } from './verdict.js';
 import { blockedOperations, isHeldInPart, serviceInWords } from './service.js';
 import { count, counted, duration, LETTERS_MAX } from './words.js';
