@@ -59,7 +59,12 @@ const SHARES = {
   holds: 0.2,
   /** The client gives up on a heartbeat: it leaves the group before its session timeout, and rejoins as a new member. */
   'left-groups': 0.1,
+  /** The group may begin a few calls a second only. */
+  'rate-limit': 0.15,
 } as const;
+
+/** They came after seeds were noted. */
+const ADDED: ReadonlySet<string> = new Set<Disturbance>(['left-groups', 'rate-limit']);
 
 export type Disturbance = keyof typeof SHARES;
 export type PoisonKind = Extract<Disturbance, `poison-${string}`>;
@@ -79,7 +84,7 @@ export type DisturbanceChoice =
  * @param added draws for disturbances that were added after seeds were noted, so that noted histories stay the same
  */
 export function drawDisturbances(draws: Draws, added: Draws, choice: DisturbanceChoice): ReadonlySet<Disturbance> {
-  const drawn = DISTURBANCES.filter((name) => (name === 'left-groups' ? added : draws).chance(SHARES[name]));
+  const drawn = DISTURBANCES.filter((name) => (ADDED.has(name) ? added : draws).chance(SHARES[name]));
   return new Set(
     choice.kind === 'fixed'
       ? choice.disturbances

@@ -16,6 +16,8 @@ export interface Scenario {
   readonly burstMs: number;
   readonly honourKeys: readonly CommandType[];
   readonly apiTimeoutMs: number;
+  /** Of the whole group; null: no limit. */
+  readonly callsPerSecond: number | null;
   readonly breakerErrorPercent: number;
   readonly types: readonly ChaosType[];
   /** Requests between processes and brokers that meet trouble. */
@@ -95,6 +97,7 @@ export function scenarioOf(draws: Draws, added: Draws, choice: DisturbanceChoice
     callTroubleShare: draws.pick([0, 0.1, 0.3]),
     disturbanceMs: draws.pick([2_000, 5_000, 30_000]),
     apiTimeoutMs: 2_000,
+    callsPerSecond: null,
     breakerErrorPercent: 50,
     types: CHAOS_TYPES,
   };
@@ -117,11 +120,13 @@ export function scenarioOf(draws: Draws, added: Draws, choice: DisturbanceChoice
       : {}),
     // As in earnest: longer than a session and a handover.
     ...(disturbed.has('slow-service') || disturbed.has('handovers') ? { apiTimeoutMs: 8_000 } : {}),
+    ...(disturbed.has('rate-limit') ? { callsPerSecond: added.pick([1, 2, 5]) } : {}),
     // One lane has them all, and time to call each once.
     ...(disturbed.has('masses')
       ? {
           laneCount: 1,
           processCount: 1,
+          callsPerSecond: null,
           durationMs: 60_000,
           disturbanceMs: 3_600_000,
           troubleShare: 0,

@@ -62,6 +62,7 @@ export function scenarioOf({ commandsPerSecond, lanes, members }: SceneOptions):
     burstMs: 0,
     honourKeys: HONOURED,
     apiTimeoutMs: 10_000,
+    callsPerSecond: null,
     breakerErrorPercent: 50,
     types: [],
     troubleShare: 0,

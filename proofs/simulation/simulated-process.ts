@@ -164,7 +164,7 @@ export class SimulatedProcess implements Caller {
 
 /** Settings with the shortest times that are allowed, because histories are long enough. */
 export function simulatedConfig(
-  { apiTimeoutMs, breakerErrorPercent, honourKeys, laneCount }: Scenario,
+  { apiTimeoutMs, breakerErrorPercent, callsPerSecond, honourKeys, laneCount }: Scenario,
   others: Readonly<Record<string, string>> = {},
 ): Config {
   const settings = {
@@ -178,6 +178,7 @@ export function simulatedConfig(
     API_TIMEOUT_MS: String(apiTimeoutMs),
     SETTLING_TIME_MS: String(SETTLING_TIME_MS),
     API_MAX_CONCURRENCY: '4',
+    ...(callsPerSecond !== null && { API_MAX_RPS: String(callsPerSecond) }),
     API_IDEMPOTENT_OPERATIONS: honourKeys.join(','),
     BREAKER_ERROR_PERCENT: String(breakerErrorPercent),
     BREAKER_RESET_MS: '2000',
