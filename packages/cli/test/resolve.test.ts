@@ -190,8 +190,17 @@ describe('resolve', () => {
     const absent = await resolve('absent', '--decision', 'NOT_EXECUTED', '--reason', 'not there', '--operator', 'ada');
     expect(absent).toMatchObject({ code: 0, documents: [{ value: { outcome: 'EXPIRED' } }] });
     expect(absent.stdout).toContain('by ada: not there');
+    expect(absent.stderr).toContain('no transaction is named, so nothing was looked up');
+    const shown = await cli('show', 'absent');
+    expect(shown.stdout).toMatch(/^payment +none by this command, on the word of an operator: EXPIRED$/m);
+    expect(shown.stdout).toContain('docs/runbooks/unknown-results.md');
+    expect(shown.stdout).not.toContain('PaymentsCommandsExpired');
+    const corrected = await resolve('absent', '--decision', 'EXECUTED', '--reason', 'x', '--expected-revision', '2');
+    expect(corrected).toMatchObject({ code: 7, documents: [] });
+    expect(corrected.stderr).toMatch(/only an UNKNOWN result.*is EXPIRED.*unknown-results\.md; nothing was sent/);
     const retried = await resolve('absent', '--decision', 'RETRY', '--reason', 'now', '--expected-revision', '2');
     expect(retried).toMatchObject({ code: 0, documents: [{ value: { outcome: 'ACCEPTED', settledBy: 'ANSWER' } }] });
+    expect(retried.stderr).toMatch(/only an operator's word.*look the payment up again first/);
 
     await unknownTransfer(stack(), 'lost-again');
     const lost = await resolve('lost-again', '--decision', 'RETRY', '--reason', 'try');
@@ -226,8 +235,8 @@ describe('resolve', () => {
     const many = ['--reason', 'UNREADABLE', '--header', 'content-type=application/json', '--yes'];
     const run = await cli('--output', 'json', 'dead-letters', 'redrive', ...many);
     // Judged after the retry, if that was published.
-    const late = await resolve(key, '--decision', 'EXECUTED', '--reason', 'x', '--expected-revision', '2');
-    expect(late.code).toBe(7);
+    const late = await resolve(key, '--decision', 'EXECUTED', '--reason', 'x', '--expected-revision', '9');
+    expect(late.stderr).toContain('REFUSED_DECISION');
     expect((await stack().service.effects()).operations['transfer-in'][key]).toEqual(operations['transfer-in'][key]);
     expect(run).toMatchObject({ code: 7, documents: [{ status: 'refused' }] });
     expect(run.stdout).toMatch(/an operator's decision.*redrive this one alone/);

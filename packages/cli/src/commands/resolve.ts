@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import { readSomeSettings } from 'payment-processor-contract/config';
-import type { Entry } from '../../../../src/ledger/entry.ts';
+import { proofOf, type Entry } from '../../../../src/ledger/entry.ts';
 import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
@@ -107,13 +107,10 @@ Examples:
       const { entry, result: current } = await currentResult(settings, key);
       showCurrent(output, current);
       requireRevision(entry, flags);
+      requireUnknown(entry, current, flags);
       judge(output, await verify(settings, flags, entry), flags.unverified);
       if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
-      if (flags.decision === 'RETRY' && ['INVALID', 'EXPIRED', 'FAILED'].includes(current.outcome)) {
-        output.note(
-          `ask the publisher first: after ${current.outcome} it may have sent the payment under a new key, and then the RETRY pays a second time`,
-        );
-      }
+      if (flags.decision === 'RETRY') warnOfSecondPayment(output, entry, current);
       const decision: OperatorDecision = {
         decision: flags.decision,
         expectedRevision: flags.expectedRevision ?? current.revision,
@@ -155,6 +152,16 @@ function requireRevision({ audit, revision }: Entry, { expectedRevision, yes }: 
   );
 }
 
+/** The processor would refuse it too, but as a dead letter. If the decision is about another revision, the processor says so. */
+function requireUnknown({ revision }: Entry, { outcome }: CommandResult, flags: ResolveFlags): void {
+  const { decision, expectedRevision = revision } = flags;
+  if (decision === 'RETRY' || outcome === 'UNKNOWN' || expectedRevision !== revision) return;
+  throw unsent(
+    'refused',
+    `only an UNKNOWN result can be decided ${decision}; this one is ${outcome}. If a decision was wrong, see step 6 of docs/runbooks/unknown-results.md`,
+  );
+}
+
 /** The key's result in the ledger, by which the processor judges a decision. */
 async function currentResult(settings: ClientSettings, key: string): Promise<{ entry: Entry; result: CommandResult }> {
   const entry = await readEntry(settings, key);
@@ -189,7 +196,8 @@ async function verify(
   if (transactionId === null) {
     const note =
       'no transaction is named, so nothing was compared, and the result will not name the transaction that this command paid. If you found it, give --transaction-id';
-    return decision === 'EXECUTED' ? [{ doubt: null, notes: [note] }] : [];
+    const unseen = 'no transaction is named, so nothing was looked up at the service: list its transactions first';
+    return [{ doubt: null, notes: [decision === 'EXECUTED' ? note : unseen] }];
   }
   const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
   if (!ofApi.ok) {
@@ -203,6 +211,18 @@ async function verify(
   const looked = await withPaymentApi(ofApi.config, (api) => checkTransaction(api, transactionId, entry));
   if (looked.isNamed || !isMadeByCall(entry)) return [looked];
   return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
+}
+
+/** On UNKNOWN, a RETRY first settles whether the earlier call took effect. */
+function warnOfSecondPayment(output: Output, entry: Entry, { outcome }: CommandResult): void {
+  if (!['INVALID', 'EXPIRED', 'FAILED'].includes(outcome)) return;
+  output.note(
+    `ask the publisher first: after ${outcome} it may have sent the payment under a new key, and then the RETRY pays a second time`,
+  );
+  if (proofOf(entry)?.by !== 'OPERATOR') return;
+  output.note(
+    "a call was sent, and only an operator's word says that it took no effect: look the payment up again first. If it was made, the RETRY pays a second time",
+  );
 }
 
 /** The processor's settling time is unknown here, so the text names the setting. */

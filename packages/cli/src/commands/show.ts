@@ -147,6 +147,7 @@ async function showPayment(settings: ClientSettings, id: string, options: ShowOp
   const { keys } = found;
   const cuts = [...hidden, ...found.cuts];
   if (keys.length === 0 && changes.length === 0) {
+    if (cuts.length === 0) for (const line of noCommandText(id, cuts)) output.note(line);
     const text = `no command, result or status change${cuts.length > 0 ? ' in the records read' : ''} names ${id}`;
     throw notFound(text, cuts, hidden.length > 0 || found.isCutShort);
   }

@@ -156,6 +156,7 @@ export function noCommandText(id: string, cuts: readonly string[]): string[] {
     '- is in doubt (`unfinished list`);',
     '- is UNKNOWN (`unknown list`);',
     '- was decided EXECUTED without this id;',
+    '- was decided NOT_EXECUTED, although it made the payment;',
     '- was forgotten after LEDGER_RETENTION.',
   ];
 }

@@ -97,8 +97,10 @@ function paymentText(story: Story): string {
       const known = `${payment.status ?? 'no status known'}, ${payment.transactionId ?? 'no transaction known'}`;
       return story.isCutShort ? `not certain, because a part was not read: ${known}` : `not settled: ${known}`;
     }
-    case 'not-accepted':
-      return `none by this command: ${payment.result.outcome}`;
+    case 'not-accepted': {
+      const word = payment.result.settledBy === 'OPERATOR' ? ', on the word of an operator' : '';
+      return `none by this command${word}: ${payment.result.outcome}`;
+    }
     case 'unknown':
       return UNKNOWN_TEXT;
     case 'nothing-known':

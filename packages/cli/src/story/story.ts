@@ -14,7 +14,7 @@ import type { LetterSummary } from '../dead-letter.ts';
 import type { EntryRecord } from '../ledger.ts';
 import type { Content } from '../message-content.ts';
 import { MOVED, plainNumber } from '../../../../src/consumers/message-origin.ts';
-import type { Entry, Phase } from '../../../../src/ledger/entry.ts';
+import { proofOf, type Entry, type Phase } from '../../../../src/ledger/entry.ts';
 import type { RedriveNote } from '../redrive-notes.ts';
 import type { StatusEvent } from '../status-history.ts';
 
@@ -276,8 +276,11 @@ const RUNBOOKS: Readonly<Record<Exclude<Phase['state'], 'DONE'> | Outcome, strin
   CONFLICT: null,
 };
 
-function runbooksOfEntry({ drops, phase, quotesRunOut }: Entry): string[] {
-  const name = RUNBOOKS[phase.state === 'DONE' ? phase.outcome : phase.state];
+function runbooksOfEntry(entry: Entry): string[] {
+  const { drops, phase, quotesRunOut } = entry;
+  const ended = phase.state === 'DONE' ? phase.outcome : phase.state;
+  // The runbook of EXPIRED says that no money moved. An operator's word does not prove it.
+  const name = ended === 'EXPIRED' && proofOf(entry)?.by === 'OPERATOR' ? RUNBOOKS.UNKNOWN : RUNBOOKS[ended];
   return [
     ...(name === null ? [] : [name]),
     ...(drops > 0 ? ['PaymentsOwnFailures'] : []),
