@@ -212,7 +212,7 @@ export class Calls {
       isOfLostLane: false,
     };
     this.#attempts.set(attemptId, attempt);
-    this.#limits.count(attempt, 1);
+    this.#limits.granted(attempt);
   }
 
   #forget(attemptId: string, attempt: Attempt): void {
@@ -224,7 +224,7 @@ export class Calls {
   #giveBack(attempt: Attempt): void {
     if (!attempt.holdsClaim) return;
     attempt.holdsClaim = false;
-    this.#limits.count(attempt, -1);
+    this.#limits.givenBack(attempt, wasBegun(attempt));
     this.#announceCapacity();
   }
 
@@ -271,7 +271,10 @@ export class Calls {
     }
     attempt.stage = 'running';
     this.#running += 1;
-    this.#scheduler.began(this.#moment());
+    const moment = this.#moment();
+    this.#scheduler.began(moment);
+    this.#limits.began(attempt);
+    if (moment.intervalMs > 0) this.#announceCapacity();
     const beganMonotonicMs = clock.monotonicMs();
     // Checked again at the socket: opening a connection may have taken time.
     const options = { idempotencyKey: prepared.idempotencyKey, beforeSending: gate };

@@ -38,17 +38,24 @@ export interface HeldCalls {
 const INTENTS_PER_SLOT = 4;
 /** Two-step quotes made ahead of their executions: few enough that all are executed long before they expire. */
 const QUOTES_PER_SLOT = 2;
+/**
+ * Under a rate limit, intents whose calls have not begun, and open quotes, are no more than the rate takes in these times. After a
+ * crash, such intents are in doubt.
+ */
+const INTENTS_AHEAD_SECONDS = 3;
+const QUOTES_AHEAD_SECONDS = 5;
 
 export interface ClaimLimitsOptions {
   readonly api: Pick<PaymentApi, 'closure' | 'allowance'>;
   readonly slots: number;
   /** Whether the group has confirmed this process recently: else the gate would refuse every call. */
   readonly isConfirmed: () => boolean;
+  readonly ratePerSecond: () => number;
 }
 
 export class ClaimLimits {
   readonly #options: ClaimLimitsOptions;
-  /** Attempts with a claim: per operation, per class, and per class in a lane. */
+  /** Attempts with a claim: per operation, per class, and per class in a lane; of the latter, those whose calls have not begun. */
   readonly #claims = new Map<string, number>();
   #openLanes = 1;
 
@@ -63,7 +70,7 @@ export class ClaimLimits {
 
   /** @returns null when there is room, else why not */
   refusal({ operation, workClass, lane, quotesOpen }: Claimed & Pick<Claim, 'quotesOpen'>): ClaimRefusal | null {
-    const { api, isConfirmed, slots } = this.#options;
+    const { api, isConfirmed, ratePerSecond, slots } = this.#options;
     // Make no quote that cannot be executed now: it would expire.
     const closure = api.closure(operation) ?? (workClass === 'quote-to-execute' ? api.closure('execute-quote') : null);
     if (closure !== null) return closure.cause;
@@ -72,14 +79,27 @@ export class ClaimLimits {
     const isFull =
       this.#claimsOf(workClass) >= slots * INTENTS_PER_SLOT ||
       this.#claimsOf(laneClass(workClass, lane)) >= this.#perLane(slots * INTENTS_PER_SLOT) ||
-      quotesOpen >= this.#perLane(slots * QUOTES_PER_SLOT);
+      this.#claimsOf(notBegun(workClass, lane)) >= this.#perLane(ratePerSecond() * INTENTS_AHEAD_SECONDS) ||
+      quotesOpen >= this.#perLane(Math.min(slots * QUOTES_PER_SLOT, ratePerSecond() * QUOTES_AHEAD_SECONDS));
     return isFull ? 'no-slot' : null;
   }
 
-  /** @param claims 1: an intent was granted; -1: it is given back */
-  count({ operation, workClass, lane }: Claimed, claims: 1 | -1): void {
-    for (const name of [operation, workClass, laneClass(workClass, lane)])
-      this.#claims.set(name, this.#claimsOf(name) + claims);
+  granted({ operation, workClass, lane }: Claimed): void {
+    for (const name of [operation, workClass, laneClass(workClass, lane), notBegun(workClass, lane)])
+      this.#add(name, 1);
+  }
+
+  began({ workClass, lane }: Claimed): void {
+    this.#add(notBegun(workClass, lane), -1);
+  }
+
+  givenBack({ operation, workClass, lane }: Claimed, hasBegun: boolean): void {
+    for (const name of [operation, workClass, laneClass(workClass, lane)]) this.#add(name, -1);
+    if (!hasBegun) this.#add(notBegun(workClass, lane), -1);
+  }
+
+  #add(name: string, claims: 1 | -1): void {
+    this.#claims.set(name, this.#claimsOf(name) + claims);
   }
 
   #perLane(max: number): number {
@@ -93,4 +113,8 @@ export class ClaimLimits {
 
 function laneClass(workClass: WorkClass, lane: number): string {
   return `${workClass} ${lane}`;
+}
+
+function notBegun(workClass: WorkClass, lane: number): string {
+  return `${workClass} ${lane} not begun`;
 }

@@ -17,13 +17,16 @@ export class DueTurns {
   *inTurn(): Generator<string> {
     for (const key of this.#waited) if (!this.#due.has(key)) this.#waited.delete(key);
     if (this.#left === 0) this.#left = this.#waited.size;
-    for (const key of this.#due) if (!this.#waited.has(key)) yield key;
+    const fresh = [...this.#due].filter((key) => !this.#waited.has(key));
+    yield* fresh;
     for (const key of this.#waited) {
-      if (this.#left === 0) return;
+      if (this.#left === 0) break;
       yield key;
       this.#left -= 1;
     }
     this.#left = 0;
+    // They were tried first, but the others have waited for longer.
+    for (const key of fresh) if (this.#waited.has(key)) this.mustWait(key);
   }
 
   /** Puts the entry behind the others that wait. */

@@ -29,6 +29,32 @@ test('a newly due key comes before all waiting keys', () => {
   expect([...turns.inTurn()]).toEqual(['look-up', 'a', 'b']);
 });
 
+test('a key that became due later, and had to wait, does not overtake those that have waited for longer', () => {
+  const due = new Set<string>();
+  const turns = new DueTurns(due);
+  const served: string[] = [];
+  const walk = (slots: number): void => {
+    let left = slots;
+    for (const key of turns.inTurn()) {
+      if (left === 0) turns.mustWait(key);
+      else {
+        left -= 1;
+        due.delete(key);
+        served.push(key);
+      }
+    }
+  };
+  for (let index = 0; index < 10; index += 1) due.add(`old-${index}`);
+  walk(0);
+  for (let index = 0; index < 20; index += 1) {
+    due.add(`new-${index}`);
+    walk(0);
+    // A slot was kept for the lane.
+    walk(1);
+  }
+  expect(served.slice(0, 10)).toEqual(Array.from({ length: 10 }, (_, index) => `old-${index}`));
+});
+
 test('a handled key is forgotten', () => {
   const due = new Set(['a', 'b']);
   const turns = new DueTurns(due);

@@ -64,6 +64,35 @@ test.each([2, 5, 10])(
   },
 );
 
+test('calls that take ten seconds begin at the rate', async () => {
+  const settings = { API_TIMEOUT_MS: '30000', API_MAX_RPS: '5' };
+  await VirtualStack.run({ name: 'long', lanes: 6, settings }, async (stack) => {
+    await stack.service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 10_000 });
+    await stack.startProcessor();
+    await publishTransfers(stack, 'transfer', 500);
+    await sleep(70_000);
+    const { totals } = await stack.service.effects();
+    expect(totals['transfer-in']?.calls ?? 0).toBeGreaterThan(0.9 * 5 * 60);
+  });
+});
+
+test.each([5, 20])('after a crash, four seconds of transfers are UNKNOWN at most, at %i a second', async (rps) => {
+  const settings = { API_TIMEOUT_MS: '10000', API_MAX_RPS: String(rps) };
+  await VirtualStack.run({ name: 'crash', lanes: 6, settings }, async (stack) => {
+    const processor = await stack.startProcessor();
+    const expiresAt = new Date(Date.now() + 60_000);
+    const keys = Array.from({ length: 60 * rps }, (_, index) => `transfer-${index}`);
+    for (const key of keys) await stack.publisher.publish('transfer-in', key, transferInOf(key), { expiresAt });
+    await sleep(15_000);
+    await processor.kill9();
+    await sleep(50_000);
+    await stack.startProcessor();
+    await stack.journal.resultsOfAll(keys, 300_000);
+    const unknown = keys.filter((key) => stack.journal.results(key)[0]?.value.outcome === 'UNKNOWN');
+    expect(unknown.length).toBeLessThanOrEqual(4 * rps);
+  });
+});
+
 test.each([5, 20])(
   'after a crash, two seconds of calls are in doubt at most, at %i a second',
   async (ratePerSecond) => {

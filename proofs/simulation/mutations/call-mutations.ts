@@ -107,7 +107,7 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'two-step quotes are made without regard to their executions',
-    find: 'quotesOpen >= this.#perLane(slots * QUOTES_PER_SLOT)',
+    find: 'quotesOpen >= this.#perLane(Math.min(slots * QUOTES_PER_SLOT, ratePerSecond() * QUOTES_AHEAD_SECONDS))',
     replace: 'Number.isNaN(0)',
     toldBy: 'test/lanes/calls',
   },
