@@ -24,6 +24,11 @@ const Decoder = require('kafkajs/src/protocol/decoder') as new (buffer: Buffer) 
 const decodeMessages = require('kafkajs/src/protocol/requests/fetch/v4/decodeMessages') as (
   decoder: object,
 ) => Promise<Decoded[]>;
+const Batch = require('kafkajs/src/consumer/batch') as new (
+  topic: string,
+  fetchedOffset: string,
+  partition: { partition: number; highWatermark: string; abortedTransactions: unknown[]; messages: Decoded[] },
+) => { messages: Decoded[]; isEmptyDueToFiltering: () => boolean; lastOffset: () => string };
 const GZIP = CODECS.gzip.attributes;
 
 beforeAll(() => registerCompressionCodecs());
@@ -151,6 +156,13 @@ test('a response gives what it may expand to, and leaves the rest to the next', 
 test('more records than arguments fit a call are read', async () => {
   const batch = batchOf(Array.from({ length: 40_000 }, () => record(null)));
   expect(await decodeMessages(decoderOf(batch, at(40_000, batch)))).toHaveLength(80_000);
+});
+
+test('a batch that compaction emptied moves the reader on, though a response has nothing else', async () => {
+  const emptied = encodeBatch({ body: Buffer.alloc(0), attributes: 0, recordCount: 0, lastOffsetDelta: 2 });
+  const messages = await decodeMessages(decoderOf(at(5, emptied)));
+  const batch = new Batch('ledger', '5', { partition: 0, highWatermark: '9', abortedTransactions: [], messages });
+  expect([batch.messages, batch.isEmptyDueToFiltering(), batch.lastOffset()]).toEqual([[], true, '7']);
 });
 
 describe('the offset of a record', () => {
