@@ -271,10 +271,8 @@ export class Calls {
     }
     attempt.stage = 'running';
     this.#running += 1;
-    const moment = this.#moment();
-    this.#scheduler.began(moment);
-    this.#limits.began(attempt);
-    if (moment.intervalMs > 0) this.#announceCapacity();
+    this.#scheduler.began(this.#moment());
+    if (this.#limits.began(attempt)) this.#announceCapacity();
     const beganMonotonicMs = clock.monotonicMs();
     // Checked again at the socket: opening a connection may have taken time.
     const options = { idempotencyKey: prepared.idempotencyKey, beforeSending: gate };

@@ -79,7 +79,7 @@ export class ClaimLimits {
     const isFull =
       this.#claimsOf(workClass) >= slots * INTENTS_PER_SLOT ||
       this.#claimsOf(laneClass(workClass, lane)) >= this.#perLane(slots * INTENTS_PER_SLOT) ||
-      this.#claimsOf(notBegun(workClass, lane)) >= this.#perLane(ratePerSecond() * INTENTS_AHEAD_SECONDS) ||
+      this.#isAheadOfRate(workClass, lane) ||
       quotesOpen >= this.#perLane(Math.min(slots * QUOTES_PER_SLOT, ratePerSecond() * QUOTES_AHEAD_SECONDS));
     return isFull ? 'no-slot' : null;
   }
@@ -89,8 +89,11 @@ export class ClaimLimits {
       this.#add(name, 1);
   }
 
-  began({ workClass, lane }: Claimed): void {
+  /** @returns whether the lane had committed as many ahead as the rate allows */
+  began({ workClass, lane }: Claimed): boolean {
+    const wasFull = this.#isAheadOfRate(workClass, lane);
     this.#add(notBegun(workClass, lane), -1);
+    return wasFull;
   }
 
   givenBack({ operation, workClass, lane }: Claimed, hasBegun: boolean): void {
@@ -100,6 +103,11 @@ export class ClaimLimits {
 
   #add(name: string, claims: 1 | -1): void {
     this.#claims.set(name, this.#claimsOf(name) + claims);
+  }
+
+  #isAheadOfRate(workClass: WorkClass, lane: number): boolean {
+    const max = this.#options.ratePerSecond() * INTENTS_AHEAD_SECONDS;
+    return this.#claimsOf(notBegun(workClass, lane)) >= this.#perLane(max);
   }
 
   #perLane(max: number): number {
