@@ -67,12 +67,10 @@ export function createPerformer(parts: PerformParts): Performer {
       },
     );
     const reading = readAnswer(operation, answer, clock.nowMs());
-    const isFault = reading.kind === 'never-sent' || reading.kind === 'doubt';
-    if (!isFault && reading.kind !== 'unauthorized') service.changeAnswered();
+    const fault = faultOf(reading);
+    if (fault === null && reading.kind !== 'unauthorized') service.changeAnswered();
     if (own.objection !== null) return { result: reading, weight: 'unattempted', fault: null };
-    return isFault
-      ? { result: reading, weight: 'fault', fault: reading.reason }
-      : { result: reading, weight: 'fine', fault: null };
+    return { result: reading, weight: fault === null ? 'fine' : 'fault', fault };
   };
 
   const judged = async (reading: Reading, waitMs: number): Promise<Reading> => {
@@ -140,6 +138,14 @@ export function createPerformer(parts: PerformParts): Performer {
 
 function neverSent(reason: string): Reading {
   return { kind: 'never-sent', reason };
+}
+
+/** @returns the infrastructure fault that the answer shows; null: the service itself answered */
+function faultOf(reading: Reading): string | null {
+  if (reading.kind === 'never-sent' || reading.kind === 'doubt') return reading.reason;
+  // Without an error code it may be a proxy's page: the call is in doubt, as after a 502.
+  const isPage = reading.kind === 'not-here' && reading.error.code === null;
+  return isPage ? `HTTP ${reading.httpStatus} without an error code` : null;
 }
 
 /** Null if the request cannot be written. The error stays here, because its text would quote fields. */

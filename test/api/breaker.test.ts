@@ -55,6 +55,13 @@ describe('opens', () => {
     expect(stageOf(api)).toBe('open');
   });
 
+  test.each([403, 404, 405])('when HTTP %i comes without an error code, as from a proxy', async (httpStatus) => {
+    const page = servingReads((_request, socket) => void socket.write(httpAnswer(httpStatus, '<html>no route</html>')));
+    const { api } = await startedPair(page, { breakerResetMs: 60_000 });
+    await kindsOf(api, 5);
+    expect(api.closure('transfer-in')).toMatchObject({ cause: 'breaker' });
+  });
+
   test('not below the share', async () => {
     const { service, api } = await startedPair(accepting);
     await kindsOf(api, 6);
