@@ -3,7 +3,7 @@ import type { RawRecord } from 'payment-processor-client/internal/kafka/raw-reco
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import type { DeadLetterReason } from '../../../src/producers/dead-letters.ts';
 import { isoOf } from './event-output.ts';
-import { noteText, type RedriveNote } from './redrive-notes.ts';
+import { noteText, type RedriveNote } from './redrive-note.ts';
 
 const OWN_HEADERS = 'dlq-';
 /** Bytes of a value to show on a terminal; the JSON document has all. */

@@ -10,7 +10,7 @@ import { CliFailure, unsent } from './exit-codes.ts';
 import { placeText } from './event-output.ts';
 import { firstRecordsFrom } from './first-records.ts';
 import { hiddenAt } from './lag.ts';
-import { letterName, notedLetter, noteOf, noteText, type RedriveNote } from './redrive-notes.ts';
+import { letterName, notedLetter, noteOf, noteText, type RedriveNote } from './redrive-note.ts';
 import { readTopics, requireAllRead } from './topic-reading.ts';
 
 export const PLACE_HELP = 'partition/offset as `list` shows it, or topic/partition/offset';

@@ -1,60 +1,23 @@
 /**
  * Notes of redrives and acknowledgements, on the partition of their dead letter. The note of a redrive is written before the
  * message is published again, so that two concurrent redrives publish it once. Of new notes on the letter, and on other
- * letters of its key, the first counts; the others publish nothing.
+ * letters that may be the same payment, the first counts; the others publish nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { PublishError, RecordPublisher } from 'payment-processor-client/internal/kafka/record-publisher';
-import { HANDLED, NOTE_HEADERS, notedOffset } from '../../../src/producers/dead-letter-notes.ts';
+import { HANDLED, NOTE_HEADERS } from '../../../src/producers/dead-letter-notes.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_RETRY, cliKafka, type CliSettings } from './context.ts';
-import { isoOf } from './event-output.ts';
 import { CliFailure } from './exit-codes.ts';
 import { failureOf, oncePublished, reasonOf } from './failures.ts';
+import { RedriveFamilies } from './redrive-families.ts';
+import { handledText, letterName, notedLetter, noteOf, type RedriveNote } from './redrive-note.ts';
 import { readTopics } from './topic-reading.ts';
 
 /** A lane's open transaction hides later records from readers, until it ends or times out after 15 s. */
 const OWN_NOTE_TRIES_MAX = 10;
 const OWN_NOTE_PAUSE_MS = 1_000;
-
-export interface RedriveNote {
-  /** The dead letter's offset. */
-  readonly partition: number;
-  readonly letterOffset: bigint;
-  /** The note's own offset, in the same partition. */
-  readonly offset: bigint;
-  /** The dead letter's own key; null: it had none. */
-  readonly letterKey: string | null;
-  /** The key for publishing it again; empty: it was acknowledged. */
-  readonly key: string;
-  /** Why it was acknowledged; null: it was redriven. */
-  readonly because: string | null;
-  readonly operator: string;
-  readonly timestamp: string;
-  readonly id: string;
-}
-
-/** Null: the record is a dead letter. */
-export function noteOf(
-  record: Pick<TopicRecord, 'headers' | 'key' | 'offset' | 'partition' | 'timestampMs'>,
-): RedriveNote | null {
-  const { headers, offset, partition, timestampMs } = record;
-  const letterOffset = notedOffset((name) => headers[name]);
-  if (letterOffset === null) return null;
-  return {
-    partition,
-    letterOffset,
-    offset,
-    letterKey: record.key?.toString('latin1') ?? null,
-    key: headers[NOTE_HEADERS.key] ?? '',
-    because: headers[NOTE_HEADERS.because] ?? null,
-    operator: headers[NOTE_HEADERS.operator] ?? '',
-    timestamp: isoOf(timestampMs),
-    id: headers[NOTE_HEADERS.id] ?? '',
-  };
-}
 
 /** @returns every note, by its dead letter's place, oldest first; and sentences about records that an open transaction hides */
 export async function readNotes(
@@ -71,34 +34,6 @@ export async function readNotes(
     },
   });
   return { notes, hidden };
-}
-
-export function letterName({ partition, offset }: { partition: number; offset: bigint }): string {
-  return `${partition}/${offset}`;
-}
-
-/** The name of the noted letter. */
-export function notedLetter({ letterOffset, partition }: RedriveNote): string {
-  return letterName({ partition, offset: letterOffset });
-}
-
-/** How a letter was handled. The note of a redrive is written before its message, so it does not prove that the message came. */
-function handledText({ because, key }: Pick<RedriveNote, 'because' | 'key'>): string {
-  return because === null ? `marked as redriven under ${key}` : `acknowledged (${because})`;
-}
-
-export function noteText(note: RedriveNote): string {
-  return `${handledText(note)} by ${note.operator} at ${note.timestamp}`;
-}
-
-/** How to find out the outcome. */
-export function whomToAsk({ because, key, operator }: RedriveNote): string {
-  return because === null ? `check with \`show ${key}\`` : `ask ${operator}`;
-}
-
-/** Says that another letter of the same key was handled before. */
-export function otherLetterText(note: RedriveNote): string {
-  return `the dead letter ${notedLetter(note)} of the same key ${note.letterKey} was ${noteText(note)}: it may be the same payment; ${whomToAsk(note)}`;
 }
 
 /** A dead letter to redrive, or to acknowledge, which closes it because it was handled otherwise. */
@@ -182,9 +117,9 @@ export function firstBefore(
   const own = notes.find((note) => note.id === id);
   if (own === undefined) return 'not-there-yet';
   const known = new Set(knownNotes.map((note) => note.id));
+  const families = new RedriveFamilies(notes);
   const isRival = (note: RedriveNote): boolean =>
-    notedLetter(note) === letterName(letter) ||
-    (isPayment && own.letterKey !== null && note.letterKey === own.letterKey);
+    notedLetter(note) === letterName(letter) || (isPayment && families.areRelated(note, own));
   // Across lanes the order is unknown, so neither is published.
   const isEarlier = ({ offset, partition }: RedriveNote): boolean => partition !== own.partition || offset < own.offset;
   return notes.find((note) => isRival(note) && isEarlier(note) && !known.has(note.id)) ?? null;

@@ -11,7 +11,8 @@ import type { CliSettings } from './context.ts';
 import { CliFailure, unsent } from './exit-codes.ts';
 import { isoOf } from './event-output.ts';
 import { readKeys, type KnownKeys } from './ledger.ts';
-import { letterName, noteText, otherLetterText, whomToAsk, type RedriveNote } from './redrive-notes.ts';
+import { RedriveFamilies } from './redrive-families.ts';
+import { letterName, noteText, otherLetterText, whomToAsk, type RedriveNote } from './redrive-note.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { wholeLetter } from './read-letter.ts';
 import { ANSWERED_REASONS, inText, originalHeaders, summaryOf } from './dead-letter.ts';
@@ -224,7 +225,8 @@ export function readyOf(
   }
   const doubts = [
     earlierRedriveOf(letter, redrives),
-    ...(ownKey === null ? [] : [whyItMayBePaid(letter, ownKey, ledger), earlierRedriveOfKey(letter, ownKey, redrives)]),
+    ownKey === null ? null : whyItMayBePaid(letter, ownKey, ledger),
+    otherRedriveOf(letter, ownKey, redrives),
     isNewKey && known === null ? forgottenText('the key', target.key) : null,
   ].filter((one) => one !== null);
   const [doubt] = doubts;
@@ -283,11 +285,11 @@ function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): st
   return last === undefined ? null : `the dead letter was ${noteText(last)}: ${whomToAsk(last)}`;
 }
 
-/** Another letter of the key may be the same payment, and may have been sent under an unrelated key. Null: none was. */
-function earlierRedriveOfKey(letter: RawRecord, ownKey: string, redrives: PlanOptions['notes']): string | null {
-  const others = [...redrives].flatMap(([name, notes]) => (name === letterName(letter) ? [] : notes));
-  const earlier = others.find(({ letterKey }) => letterKey === ownKey);
-  return earlier === undefined ? null : otherLetterText(earlier);
+/** Another letter may be the same payment, and may have been sent under an unrelated key. Null: none was. */
+function otherRedriveOf(letter: RawRecord, ownKey: string | null, redrives: PlanOptions['notes']): string | null {
+  const families = new RedriveFamilies([...redrives.values()].flat());
+  const last = families.othersOf({ ...letter, ownKey }).at(-1);
+  return last === undefined ? null : otherLetterText(last);
 }
 
 /** One letter that cannot be sent must not block the others. */

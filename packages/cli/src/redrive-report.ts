@@ -4,7 +4,7 @@ import type { AwaitedResult } from 'payment-processor-client/internal/result-awa
 import { eventDocument, resultText, placeText } from './event-output.ts';
 import type { ExitReason } from './exit-codes.ts';
 import { masksOf } from './masking.ts';
-import { letterName } from './redrive-notes.ts';
+import { letterName } from './redrive-note.ts';
 import type { PlannedRedrive, ReadyRedrive } from './redrive-plan.ts';
 
 export interface ReportLine {

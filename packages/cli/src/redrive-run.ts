@@ -21,15 +21,8 @@ import { reasonOf } from './failures.ts';
 import type { Output } from './output.ts';
 import { originalHeaders } from './dead-letter.ts';
 import { messageContent } from './message-content.ts';
-import {
-  claimLetters,
-  letterName,
-  notedLetter,
-  noteText,
-  otherLetterText,
-  type ClaimedBy,
-  type RedriveNote,
-} from './redrive-notes.ts';
+import { letterName, notedLetter, noteText, otherLetterText, type RedriveNote } from './redrive-note.ts';
+import { claimLetters, type ClaimedBy } from './redrive-notes.ts';
 import { withHeaders, type PlanOptions, type ReadyRedrive } from './redrive-plan.ts';
 import { publishedLine, unsentLine, type ReportLine, type UnsentStatus } from './redrive-report.ts';
 

@@ -105,7 +105,7 @@ describe('dead-letters redrive --reason', () => {
     await buryWithoutType('bulk-1');
     const again = await redrive(...args, '--key-suffix=.2', '--await', '--yes');
     expect(again.documents.filter(({ status }) => status === 'refused').map(({ problem }) => problem)).toContainEqual(
-      expect.stringMatching(/the dead letter .* of the same key bulk-1 was .*redriven under bulk-1-again/),
+      expect.stringMatching(/the dead letter .* of the key bulk-1 was .*redriven under bulk-1-again/),
     );
     expect(again.stderr).toContain('3 with the reason UNREADABLE that were redriven or acknowledged before');
     expect(again.documents.filter(({ status }) => status === 'published')).toEqual([]);

@@ -1,6 +1,7 @@
 /** Who was first to redrive a payment, by the notes of all letters as they are read back. Pure. */
 import { describe, expect, test } from 'vitest';
-import { firstBefore, type LetterClaim, type RedriveNote } from '../src/redrive-notes.ts';
+import type { RedriveNote } from '../src/redrive-note.ts';
+import { firstBefore, type LetterClaim } from '../src/redrive-notes.ts';
 
 function note(id: string, given: Partial<RedriveNote> = {}): RedriveNote {
   const place = { partition: 2, offset: 20n, letterOffset: 15n, letterKey: 'order-1' };

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { entryAt } from '../../../test/ledger/entries.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
-import type { RedriveNote } from '../src/redrive-notes.ts';
+import type { RedriveNote } from '../src/redrive-note.ts';
 import { readyOf } from '../src/redrive-plan.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -66,7 +66,7 @@ describe('a letter whose own key may have been paid', () => {
     };
     const redriven = [{ ...note, because: null, timestamp: '2026-01-01T00:00:00.000Z', id: 'note-1' }];
     const words =
-      /the dead letter 2\/9 of the same key order-1 was marked as redriven under order-1b by dana .* may be the same payment/;
+      /the dead letter 2\/9 of the key order-1 was marked as redriven under order-1b by dana .* may be the same payment/;
     expect(() => plan(undefined, { redriven, key: 'order-1-again' })).toThrow(words);
     expect(() => plan(undefined, { redriven, key: 'order-1-again', ...UNFLAGGED })).toThrow(REQUIRES_FLAG);
     expect(plan(undefined, { redriven, key: 'order-1-again', ...FLAGGED }).at(-1)).toMatch(words);

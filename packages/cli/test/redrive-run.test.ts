@@ -83,7 +83,7 @@ test('a letter is not published if another of its key was redriven meanwhile, an
   expect(line).toMatchObject({
     reason: 'refused',
     problem: expect.stringMatching(
-      /^the dead letter 0\/90 of the same key key-0 was marked as redriven under key-0b by dana .*same payment.* Nothing was sent, but this dead letter is marked/,
+      /^the dead letter 0\/90 of the key key-0 was marked as redriven under key-0b by dana .*same payment.* Nothing was sent, but this dead letter is marked/,
     ) as string,
   });
 });

@@ -11,7 +11,8 @@ import { CliFailure, unsent } from '../exit-codes.ts';
 import { waitOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { PLACE_HELP, readLetter, readLettersOf } from '../read-letter.ts';
-import { letterName, noteText, readNotes } from '../redrive-notes.ts';
+import { letterName, noteText } from '../redrive-note.ts';
+import { readNotes } from '../redrive-notes.ts';
 import { confirm, operatorName } from '../operator.ts';
 import { requireNothingHidden } from '../topic-reading.ts';
 

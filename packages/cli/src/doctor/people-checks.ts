@@ -5,7 +5,7 @@ import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts
 import { topicNames } from 'payment-processor-contract/topics';
 import { ageSeconds, ageText } from '../age-text.ts';
 import { holdText, readOrders } from '../hold-audit.ts';
-import { letterName, notedLetter, noteOf } from '../redrive-notes.ts';
+import { letterName, notedLetter, noteOf } from '../redrive-note.ts';
 import { readUnknownResults } from '../ledger.ts';
 import { readTopics, within } from '../topic-reading.ts';
 import { notChecked, ok, problem, type CheckMessages } from './findings.ts';

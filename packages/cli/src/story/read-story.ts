@@ -21,7 +21,7 @@ import { subjectOf } from '../../../../src/ledger/effect.ts';
 import { admittedBy, readEntryRecords, type EntryRecord } from '../ledger.ts';
 import type { Output } from '../output.ts';
 import { readTopics, within } from '../topic-reading.ts';
-import { letterName, notedLetter, noteOf, type RedriveNote } from '../redrive-notes.ts';
+import { letterName, notedLetter, noteOf, type RedriveNote } from '../redrive-note.ts';
 import { readStatusHistory, type StatusEvent } from '../status-history.ts';
 import {
   isOfMessage,

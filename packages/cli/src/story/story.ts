@@ -15,7 +15,7 @@ import type { EntryRecord } from '../ledger.ts';
 import type { Content } from '../message-content.ts';
 import { MOVED, plainNumber } from '../../../../src/consumers/message-origin.ts';
 import { proofOf, type Entry, type Phase } from '../../../../src/ledger/entry.ts';
-import type { RedriveNote } from '../redrive-notes.ts';
+import type { RedriveNote } from '../redrive-note.ts';
 import type { StatusEvent } from '../status-history.ts';
 
 export interface RecordPlace {

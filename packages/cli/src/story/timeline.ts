@@ -4,7 +4,7 @@ import { auditOf } from '../../../../src/ledger/operator.ts';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { EntryRecord } from '../ledger.ts';
 import { isoOf, resultText, statusChangeText, unreadableText, placeText } from '../event-output.ts';
-import { noteText } from '../redrive-notes.ts';
+import { noteText } from '../redrive-note.ts';
 import { inOrder, observedMs } from '../status-history.ts';
 import { phaseText } from '../ledger.ts';
 import {

@@ -1,0 +1,58 @@
+/**
+ * Which redrives may be of one payment. A redriven message that is buried again is a dead letter of its own, under its new key:
+ * redrives connect the two keys. Pure.
+ */
+import { letterName, notedLetter, type RedriveNote } from './redrive-note.ts';
+
+/** A dead letter, by its key if it has one. */
+interface Letter {
+  readonly partition: number;
+  readonly offset: bigint;
+  readonly ownKey: string | null;
+}
+
+export class RedriveFamilies {
+  readonly #notes: readonly RedriveNote[];
+  /** By new key: what was redriven under it. */
+  readonly #origins = new Map<string, string>();
+
+  constructor(notes: readonly RedriveNote[]) {
+    this.#notes = notes;
+    for (const note of notes) if (note.because === null) this.#origins.set(note.key, originOf(note));
+  }
+
+  /** Whether the notes are about letters that may be the same payment. */
+  areRelated(left: RedriveNote, right: RedriveNote): boolean {
+    return this.#pathOf(originOf(left)).at(-1) === this.#pathOf(originOf(right)).at(-1);
+  }
+
+  /** Notes of other letters that may be the same payment, oldest first in each partition; without those that led to this letter. */
+  othersOf(letter: Letter): RedriveNote[] {
+    const own = this.#pathOf(letter.ownKey ?? nameOf(letterName(letter)));
+    const ledHere = (note: RedriveNote): boolean =>
+      note.because === null && own.includes(note.key) && own.slice(1).includes(originOf(note));
+    return this.#notes.filter(
+      (note) =>
+        notedLetter(note) !== letterName(letter) &&
+        this.#pathOf(originOf(note)).at(-1) === own.at(-1) &&
+        !ledHere(note),
+    );
+  }
+
+  /** From what was redriven last to what was published first. */
+  #pathOf(origin: string): string[] {
+    const path = new Set<string>();
+    for (let next: string | undefined = origin; next !== undefined && !path.has(next); next = this.#origins.get(next))
+      path.add(next);
+    return [...path];
+  }
+}
+
+function originOf(note: RedriveNote): string {
+  return note.letterKey ?? nameOf(notedLetter(note));
+}
+
+/** No key has a blank. */
+function nameOf(letter: string): string {
+  return `letter ${letter}`;
+}

@@ -1,0 +1,70 @@
+/** The note of a redrive or acknowledgement, on the partition of its dead letter: its shape and its words. Pure. */
+import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
+import { NOTE_HEADERS, notedOffset } from '../../../src/producers/dead-letter-notes.ts';
+import { isoOf } from './event-output.ts';
+
+export interface RedriveNote {
+  /** The dead letter's offset. */
+  readonly partition: number;
+  readonly letterOffset: bigint;
+  /** The note's own offset, in the same partition. */
+  readonly offset: bigint;
+  /** The dead letter's own key; null: it had none. */
+  readonly letterKey: string | null;
+  /** The key for publishing it again; empty: it was acknowledged. */
+  readonly key: string;
+  /** Why it was acknowledged; null: it was redriven. */
+  readonly because: string | null;
+  readonly operator: string;
+  readonly timestamp: string;
+  readonly id: string;
+}
+
+/** Null: the record is a dead letter. */
+export function noteOf(
+  record: Pick<TopicRecord, 'headers' | 'key' | 'offset' | 'partition' | 'timestampMs'>,
+): RedriveNote | null {
+  const { headers, offset, partition, timestampMs } = record;
+  const letterOffset = notedOffset((name) => headers[name]);
+  if (letterOffset === null) return null;
+  return {
+    partition,
+    letterOffset,
+    offset,
+    letterKey: record.key?.toString('latin1') ?? null,
+    key: headers[NOTE_HEADERS.key] ?? '',
+    because: headers[NOTE_HEADERS.because] ?? null,
+    operator: headers[NOTE_HEADERS.operator] ?? '',
+    timestamp: isoOf(timestampMs),
+    id: headers[NOTE_HEADERS.id] ?? '',
+  };
+}
+
+export function letterName({ partition, offset }: { partition: number; offset: bigint }): string {
+  return `${partition}/${offset}`;
+}
+
+/** The name of the noted letter. */
+export function notedLetter({ letterOffset, partition }: RedriveNote): string {
+  return letterName({ partition, offset: letterOffset });
+}
+
+/** How a letter was handled. The note of a redrive is written before its message, so it does not prove that the message came. */
+export function handledText({ because, key }: Pick<RedriveNote, 'because' | 'key'>): string {
+  return because === null ? `marked as redriven under ${key}` : `acknowledged (${because})`;
+}
+
+export function noteText(note: RedriveNote): string {
+  return `${handledText(note)} by ${note.operator} at ${note.timestamp}`;
+}
+
+/** How to find out the outcome. */
+export function whomToAsk({ because, key, operator }: RedriveNote): string {
+  return because === null ? `check with \`show ${key}\`` : `ask ${operator}`;
+}
+
+/** Says that another letter, which may be the same payment, was handled before. */
+export function otherLetterText(note: RedriveNote): string {
+  const key = note.letterKey === null ? '' : ` of the key ${note.letterKey}`;
+  return `the dead letter ${notedLetter(note)}${key} was ${noteText(note)}: it may be the same payment; ${whomToAsk(note)}`;
+}
