@@ -4,6 +4,7 @@ import { onlyOutages } from './notices.ts';
 import { onAbort } from './on-abort.ts';
 import type { PublisherSettings } from './settings.ts';
 import { subscribeUntilWritten, type ConnectionOptions } from './subscription.ts';
+import { Turns } from './turns.ts';
 
 export interface Lane {
   stream: Stream;
@@ -20,7 +21,23 @@ export interface Lane {
  */
 export type LaneReader = (lane: Lane, onEvent: (event: PaymentEvent) => void, signal: AbortSignal) => Promise<boolean>;
 
+/** Each has a consumer group and connections of its own. */
+const READINGS_MAX = 20;
+
 export function laneReader(settings: PublisherSettings, options: ConnectionOptions): LaneReader {
+  const read = oneReading(settings, options);
+  const turns = new Turns(READINGS_MAX);
+  return async (lane, onEvent, signal) => {
+    if (!(await turns.begin(signal))) return false;
+    try {
+      return await read(lane, onEvent, signal);
+    } finally {
+      turns.end();
+    }
+  };
+}
+
+function oneReading(settings: PublisherSettings, options: ConnectionOptions): LaneReader {
   return async ({ key, sinceMs, stream }, onEvent, signal) => {
     const subscription = await subscribeUntilWritten(settings, {
       ...options,

@@ -66,6 +66,7 @@ export class RecordRegistry {
   readonly #lookUps = new Map<string, Promise<Writer>>();
   /** By topic. */
   readonly #own = new Map<string, OwnSchema>();
+  readonly #ownLookUps = new Map<string, Promise<OwnSchema>>();
   /** The last failed request since the previous call of `fault`. Null: none failed, or a later one was answered. */
   #noted: RegistryFault | null = null;
 
@@ -195,7 +196,17 @@ export class RecordRegistry {
     return reader;
   }
 
-  async #ownSchema(topic: string): Promise<OwnSchema> {
+  /** Thousands of first records share one look-up. */
+  #ownSchema(topic: string): Promise<OwnSchema> {
+    let lookUp = this.#ownLookUps.get(topic);
+    if (lookUp === undefined) {
+      lookUp = this.#lookUpOwn(topic).finally(() => this.#ownLookUps.delete(topic));
+      this.#ownLookUps.set(topic, lookUp);
+    }
+    return lookUp;
+  }
+
+  async #lookUpOwn(topic: string): Promise<OwnSchema> {
     try {
       const id = await this.#lookUpId(topic);
       const own = { id, type: await this.#fetchType(id) };

@@ -27,6 +27,16 @@ function registryOf(topics: ReturnType<typeof topicNames>, base = url): RecordRe
   return new RecordRegistry({ url: base, username: null, password: null, records: recordOfTopic(topics), time });
 }
 
+/** Passes requests on to the registry. */
+function countingProxy(): ReturnType<typeof startHostileService> {
+  return startHostileService(async ({ method, path, body }) => {
+    const headers = { 'content-type': 'application/vnd.schemaregistry.v1+json' };
+    const inner = `${url}${path.slice(path.indexOf('/', 1))}`;
+    const response = await fetch(inner, { method, headers, ...(method === 'GET' ? {} : { body }) });
+    return { httpStatus: response.status, body: await response.text() };
+  });
+}
+
 async function register(subject: string, schema: unknown, more: object = {}): Promise<number> {
   const response = await fetch(`${url}/subjects/${subject}/versions`, {
     method: 'POST',
@@ -148,15 +158,7 @@ describe('schema ids', () => {
     const { topics, topic } = freshTopics();
     const schema = transferSchema(AMOUNT);
     const id = await register(subjectOf(topic), schema);
-    const proxy = await startHostileService(async ({ method, path, body }) => {
-      const inner = path.slice(path.indexOf('/', 1));
-      const response = await fetch(`${url}${inner}`, {
-        method,
-        headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
-        ...(method === 'GET' ? {} : { body }),
-      });
-      return { httpStatus: response.status, body: await response.text() };
-    });
+    const proxy = await countingProxy();
     const registry = registryOf(topics, proxy.baseUrl);
     const bytes = framed(id, typeOf(schema).toBuffer({ ...SIDES, amount: 7n }));
     const decoded = await Promise.all(Array.from({ length: 20 }, async () => registry.decode(topic, bytes)));
@@ -326,6 +328,16 @@ describe('hostile bytes', () => {
       problem: expect.stringMatching(/wire format.*serializer.*content-type: application\/json/) as string,
     });
   });
+});
+
+test('many first records of a topic share one look-up', async () => {
+  const { topics, topic } = freshTopics();
+  await register(subjectOf(topic), loadSchema('TransferIn'));
+  const proxy = await countingProxy();
+  const registry = registryOf(topics, proxy.baseUrl);
+  await Promise.all(Array.from({ length: 300 }, () => registry.ready(topic)));
+  expect(proxy.requests).toHaveLength(2);
+  await proxy.close();
 });
 
 test('halves of surrogate pairs are written as what every reader reads', async () => {

@@ -1,0 +1,41 @@
+/** Lets so many work at once; the others wait for their turn. */
+import { onAbort } from './on-abort.ts';
+
+export class Turns {
+  readonly #waiting = new Set<() => void>();
+  #free: number;
+
+  constructor(max: number) {
+    this.#free = max;
+  }
+
+  /** @returns true: call `end` afterwards. False: the signal came first */
+  async begin(signal: AbortSignal): Promise<boolean> {
+    while (this.#free === 0 && !signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      const wake = (): void => resolve(undefined);
+      this.#waiting.add(wake);
+      const listenNoMore = onAbort(signal, wake);
+      await promise;
+      listenNoMore();
+      this.#waiting.delete(wake);
+    }
+    if (!signal.aborted) {
+      this.#free -= 1;
+      return true;
+    }
+    // It may have been woken for its turn, which is another's now.
+    if (this.#free > 0) this.#wakeNext();
+    return false;
+  }
+
+  end(): void {
+    this.#free += 1;
+    this.#wakeNext();
+  }
+
+  #wakeNext(): void {
+    const [next] = this.#waiting;
+    next?.();
+  }
+}
