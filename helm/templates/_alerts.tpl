@@ -6,7 +6,7 @@ the threshold; elsewhere which number is meant cannot be told.
 {{- $alert := index . 0 -}}
 {{- $expression := index . 1 -}}
 {{- $comparison := "([<>]=?|[=!]=) *[0-9]+(\\.[0-9]+)?" -}}
-{{- $found := regexFindAll $comparison $expression -1 -}}
+{{- $found := regexFindAll $comparison $expression -1 | uniq -}}
 {{- if or (ne (len $found) 1) (regexMatch (printf "%s *[*/]" $comparison) $expression) -}}
 {{- fail (printf "prometheusRule.alerts.%s.threshold: its expression does not compare with one number alone; give the whole of it by prometheusRule.alerts.%s.expr" $alert $alert) -}}
 {{- end -}}

@@ -31,11 +31,22 @@ function failingTrials(): Change[] {
   return [ofStage('closed', flat(0)), ofStage('open', course(1)), ofStage('trial', course(0))];
 }
 
+/** Alive for three samples, at the first of which it has not read what waits, then away for four. */
+function crashing(seconds: number): Change['course'] {
+  return (samples) => Array.from({ length: samples / 7 }, () => `0 ${seconds} ${seconds} stale _ _ _`).join(' ');
+}
+
 export const ALERT_CASES: readonly AlertCase[] = [
   [
     'a command is unanswered for a minute and a half',
     10,
     [on('oldestNotHeldSeconds', flat(90), transferIn, 'a')],
+    ['PaymentsOldestUnansweredTooOld'],
+  ],
+  [
+    'all processes crash again and again, and a command waits',
+    30,
+    [on('oldestNotHeldSeconds', crashing(600), transferIn)],
     ['PaymentsOldestUnansweredTooOld'],
   ],
   [

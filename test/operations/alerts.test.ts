@@ -146,7 +146,7 @@ describe('the alerts as the chart renders them', () => {
     const before = usual.get('PaymentsOldestUnansweredTooOld')!;
     expect(rules.get('PaymentsOldestUnansweredTooOld')).toEqual({
       ...before,
-      expr: before.expr.replace('> 60', '> 90.5'),
+      expr: before.expr.replaceAll('> 60', '> 90.5'),
       for: '7m',
       labels: { ...before.labels, severity: 'critical' },
     });
