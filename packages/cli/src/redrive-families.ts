@@ -2,14 +2,11 @@
  * Which redrives may be of one payment. A redriven message that is buried again is a dead letter of its own, under its new key:
  * redrives connect the two keys. Pure.
  */
-import { letterName, notedLetter, type RedriveNote } from './redrive-note.ts';
+import { notedLetter, type RedriveNote } from './redrive-note.ts';
 
-/** A dead letter, by its key if it has one. */
-interface Letter {
-  readonly partition: number;
-  readonly offset: bigint;
-  readonly ownKey: string | null;
-}
+/** A dead letter by its place, or a command by its key alone. */
+type Letter =
+  { readonly place: string; readonly ownKey: string | null } | { readonly place: null; readonly ownKey: string };
 
 export class RedriveFamilies {
   readonly #notes: readonly RedriveNote[];
@@ -28,14 +25,12 @@ export class RedriveFamilies {
 
   /** Notes of other letters that may be the same payment, oldest first in each partition; without those that led to this letter. */
   othersOf(letter: Letter): RedriveNote[] {
-    const own = this.#pathOf(letter.ownKey ?? nameOf(letterName(letter)));
+    const { ownKey, place } = letter;
+    const own = this.#pathOf(place === null ? ownKey : (ownKey ?? nameOf(place)));
     const ledHere = (note: RedriveNote): boolean =>
       note.because === null && own.includes(note.key) && own.slice(1).includes(originOf(note));
     return this.#notes.filter(
-      (note) =>
-        notedLetter(note) !== letterName(letter) &&
-        this.#pathOf(originOf(note)).at(-1) === own.at(-1) &&
-        !ledHere(note),
+      (note) => notedLetter(note) !== place && this.#pathOf(originOf(note)).at(-1) === own.at(-1) && !ledHere(note),
     );
   }
 

@@ -288,7 +288,7 @@ function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): st
 /** Another letter may be the same payment, and may have been sent under an unrelated key. Null: none was. */
 function otherRedriveOf(letter: RawRecord, ownKey: string | null, redrives: PlanOptions['notes']): string | null {
   const families = new RedriveFamilies([...redrives.values()].flat());
-  const last = families.othersOf({ ...letter, ownKey }).at(-1);
+  const last = families.othersOf({ place: letterName(letter), ownKey }).at(-1);
   return last === undefined ? null : otherLetterText(last);
 }
 

@@ -10,7 +10,7 @@ function redriven(letterOffset: bigint, letterKey: string | null, key: string): 
 }
 
 function keysOfOthers(notes: readonly RedriveNote[], offset: bigint, ownKey: string | null): string[] {
-  return new RedriveFamilies(notes).othersOf({ partition: 0, offset, ownKey }).map(({ key }) => key);
+  return new RedriveFamilies(notes).othersOf({ place: `0/${offset}`, ownKey }).map(({ key }) => key);
 }
 
 const tooEarly = redriven(1n, 'order', 'order-again');

@@ -245,6 +245,21 @@ describe('resolve', () => {
     expect(awaited.stderr).toMatch(/leave it out, and check with `show buried-retry`; nothing was sent/);
   });
 
+  test('refuses a RETRY of a message that was redriven under another key', async () => {
+    const key = 'redriven-besides';
+    const value = JSON.stringify(transferInOf(key), (_, amount: unknown) => (amount === 100n ? 100 : amount));
+    await stack().publishRaw('transfer-in', { key, value, headers: { 'content-type': 'text/plain' } });
+    const letter = await stack().journal.deadLetter((record) => record.key?.toString() === key, key);
+    const json = ['--header', 'content-type=application/json', '--yes', '--await'];
+    const paid = ['--key', `${key}-2`, ...json];
+    expect(await cli('dead-letters', 'redrive', `${letter.partition}/${letter.offset}`, ...paid)).toMatchObject({
+      code: 0,
+    });
+    const run = await resolve(key, '--decision', 'RETRY', '--reason', 'the cause is mended', '--yes');
+    expect(run).toMatchObject({ code: 7, documents: [] });
+    expect(run.stderr).toMatch(/redriven under redriven-besides-2 by .*--unverified; nothing was sent/);
+  });
+
   test('tells a refusal with its reason and exit code 7', async () => {
     await unknownTransfer(stack(), 'stale');
     const stale = await resolve('stale', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '7');
@@ -289,7 +304,6 @@ describe('resolve', () => {
     ['no reason', ['key', '--decision', 'RETRY'], /--reason/],
     ['an empty reason', ['key', '--decision', 'RETRY', '--reason', ' '], /--reason/],
     ['a transaction for a retry', ['key', '--decision', 'RETRY', '--reason', 'x', '--transaction-id', 'T'], /EXECUTED/],
-    ['a flag about nothing', ['key', '--decision', 'RETRY', '--reason', 'x', '--unverified'], /--unverified requires/],
     ['a key with a blank', ['a key', '--decision', 'RETRY', '--reason', 'x'], /key/],
     ['revision 0', ['key', '--decision', 'RETRY', '--reason', 'x', '--expected-revision', '0'], /whole number/],
   ])('refuses %s with exit code 2', async (_what, args, message) => {

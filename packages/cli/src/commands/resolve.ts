@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import { readSomeSettings } from 'payment-processor-contract/config';
-import { proofOf, type Entry } from '../../../../src/ledger/entry.ts';
+import type { Entry } from '../../../../src/ledger/entry.ts';
 import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
@@ -17,6 +17,7 @@ import { submitDecision, type DecidedResult } from '../operator-decision.ts';
 import { waitOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
 import { canAsk, checkTexts, confirm, operatorName } from '../operator.ts';
+import { lookForRedrives, warningsOfRetry } from '../retry-checks.ts';
 import { isMadeByCall } from '../transaction-comparison.ts';
 import { lookForOwners } from '../transaction-owners.ts';
 
@@ -52,7 +53,7 @@ export function addResolveCommand(program: CliCommand): void {
     )
     .option(
       '--unverified',
-      "decide even if the service's transaction contradicts the decision, or could not be checked",
+      "decide even if the service's transaction contradicts the decision, or could not be checked; RETRY, even if the message was redriven under another key",
       false,
     )
     .option(
@@ -71,6 +72,7 @@ Decisions:
                 On UNKNOWN it proves nothing. The processor first settles whether the earlier call took effect. If it
                 cannot, the result is UNKNOWN again, without a call.
                 On the others, ask the publisher first. If it has sent the payment under a new key, RETRY pays it again.
+                It is refused (exit code 7) if the message was redriven under another key, unless --unverified is given.
 
 It first shows the current result. The decision makes the next revision of it. The processor refuses a decision on a
 revision that is no longer the current one.
@@ -108,9 +110,11 @@ Examples:
       showCurrent(output, current);
       requireRevision(entry, flags);
       requireUnknown(entry, current, flags);
+      if (flags.decision === 'RETRY' && ['INVALID', 'EXPIRED', 'FAILED'].includes(current.outcome)) {
+        judge(output, [warningsOfRetry(entry, current), await lookForRedrives(settings, key)], flags.unverified);
+      }
       judge(output, await verify(settings, flags, entry), flags.unverified);
       if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
-      if (flags.decision === 'RETRY') warnOfSecondPayment(output, entry, current);
       const decision: OperatorDecision = {
         decision: flags.decision,
         expectedRevision: flags.expectedRevision ?? current.revision,
@@ -131,9 +135,6 @@ function checkFlags(key: string, flags: ResolveFlags): string {
   requireKey(key);
   if (flags.transactionId !== undefined && flags.decision !== 'EXECUTED') {
     throw unsent('usage', '--transaction-id requires --decision EXECUTED');
-  }
-  if (flags.unverified && flags.decision === 'RETRY') {
-    throw unsent('usage', '--unverified requires --decision EXECUTED or NOT_EXECUTED');
   }
   const operator = operatorName(flags.operator);
   checkTexts({ reason: flags.reason, operator, 'transaction-id': flags.transactionId ?? 'none' }, TEXT_MAX);
@@ -211,18 +212,6 @@ async function verify(
   const looked = await withPaymentApi(ofApi.config, (api) => checkTransaction(api, transactionId, entry));
   if (looked.isNamed || !isMadeByCall(entry)) return [looked];
   return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
-}
-
-/** On UNKNOWN, a RETRY first settles whether the earlier call took effect. */
-function warnOfSecondPayment(output: Output, entry: Entry, { outcome }: CommandResult): void {
-  if (!['INVALID', 'EXPIRED', 'FAILED'].includes(outcome)) return;
-  output.note(
-    `ask the publisher first: after ${outcome} it may have sent the payment under a new key, and then the RETRY pays a second time`,
-  );
-  if (proofOf(entry)?.by !== 'OPERATOR') return;
-  output.note(
-    "a call was sent, and only an operator's word says that it took no effect: look the payment up again first. If it was made, the RETRY pays a second time",
-  );
 }
 
 /** The processor's settling time is unknown here, so the text names the setting. */
