@@ -179,7 +179,7 @@ export const METRICS = {
   openDeadLetters: {
     name: 'payments_dead_letters_open',
     type: 'gauge',
-    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason. Counts the letters of all processes, up to 10,000 in all. Until the topic has been read, a reason without dead letters has no value.',
+    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason. Counts the letters of all processes, up to 10,000 in all; after a start, those among the newest 10,000 offsets of each lane. Until the topic has been read, a reason without dead letters has no value.',
     labels: { reason: DEAD_LETTER_REASONS },
   },
   moved: {

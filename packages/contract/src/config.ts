@@ -230,7 +230,11 @@ export const SETTINGS = {
     'How long an open breaker waits before it checks the service; if the check succeeds, a trial call follows.',
     integer(100, 600_000),
   ),
-  POLL_INTERVAL_MS: setting('5000', 'Interval of the status poller.', integer(100, 3_600_000)),
+  POLL_INTERVAL_MS: setting(
+    '5000',
+    'Interval of the status poller. If it is longer than 8 minutes, disable the alert PaymentsPollerFailing.',
+    integer(100, 3_600_000),
+  ),
   POLL_START: setting(
     '',
     'The poller finds transactions that we did not create only if they were created at this time or later. Default: the first start with this TOPIC_PREFIX.',
