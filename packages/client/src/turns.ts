@@ -36,6 +36,8 @@ export class Turns {
 
   #wakeNext(): void {
     const [next] = this.#waiting;
-    next?.();
+    if (next === undefined) return;
+    this.#waiting.delete(next);
+    next();
   }
 }

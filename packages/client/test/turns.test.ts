@@ -23,6 +23,16 @@ test('begins so many, and the others in turn', async () => {
   expect(begun).toEqual(['a', 'b', 'c', 'd']);
 });
 
+test('two that end at once make room for two', async () => {
+  const turns = new Turns(2);
+  const { begun } = started(turns, ['a', 'b', 'c', 'd']);
+  await turn();
+  turns.end();
+  turns.end();
+  await turn();
+  expect(begun).toEqual(['a', 'b', 'c', 'd']);
+});
+
 test('a turn whose owner gives up, even when it is woken, is the next one’s', async () => {
   const turns = new Turns(1);
   const { abort, begun } = started(turns, ['a', 'b', 'c', 'd']);
