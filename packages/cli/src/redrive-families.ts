@@ -12,6 +12,8 @@ export class RedriveFamilies {
   readonly #notes: readonly RedriveNote[];
   /** By new key: what was redriven under it. */
   readonly #origins = new Map<string, string>();
+  /** What was published first, by what was redriven. */
+  readonly #firsts = new Map<string, string>();
 
   constructor(notes: readonly RedriveNote[]) {
     this.#notes = notes;
@@ -20,18 +22,25 @@ export class RedriveFamilies {
 
   /** Whether the notes are about letters that may be the same payment. */
   areRelated(left: RedriveNote, right: RedriveNote): boolean {
-    return this.#pathOf(originOf(left)).at(-1) === this.#pathOf(originOf(right)).at(-1);
+    return this.#firstOf(originOf(left)) === this.#firstOf(originOf(right));
   }
 
   /** Notes of other letters that may be the same payment, oldest first in each partition; without those that led to this letter. */
   othersOf(letter: Letter): RedriveNote[] {
     const { ownKey, place } = letter;
-    const own = this.#pathOf(place === null ? ownKey : (ownKey ?? nameOf(place)));
+    const origin = place === null ? ownKey : (ownKey ?? nameOf(place));
+    const [own, first] = [this.#pathOf(origin), this.#firstOf(origin)];
     const ledHere = (note: RedriveNote): boolean =>
       note.because === null && own.includes(note.key) && own.slice(1).includes(originOf(note));
     return this.#notes.filter(
-      (note) => notedLetter(note) !== place && this.#pathOf(originOf(note)).at(-1) === own.at(-1) && !ledHere(note),
+      (note) => notedLetter(note) !== place && this.#firstOf(originOf(note)) === first && !ledHere(note),
     );
+  }
+
+  #firstOf(origin: string): string {
+    const first = this.#firsts.get(origin) ?? this.#pathOf(origin).at(-1) ?? origin;
+    this.#firsts.set(origin, first);
+    return first;
   }
 
   /** From what was redriven last to what was published first. */

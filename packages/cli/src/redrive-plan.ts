@@ -188,11 +188,12 @@ export async function planRedrives(
   const refusals = letterTargets.filter((one) => 'failure' in one);
   if (refusals.length === letterTargets.length) return refusals;
   const keys = letterTargets.flatMap((one) => ('target' in one ? [one.target.key, one.ownKey ?? one.target.key] : []));
-  const ledger = await readKeys(settings, new Set(keys));
+  const families = new RedriveFamilies([...options.notes.values()].flat());
+  const known = { ledger: await readKeys(settings, new Set(keys)), families };
   const taken = new Map<string, string>();
   const planned: PlannedRedrive[] = [];
   for (const one of letterTargets) {
-    planned.push('target' in one ? await orRefusal(one.letter, () => readyOf(one, ledger, taken, options)) : one);
+    planned.push('target' in one ? await orRefusal(one.letter, () => readyOf(one, known, taken, options)) : one);
   }
   return planned;
 }
@@ -209,7 +210,7 @@ async function targeted(settings: CliSettings, deadLetter: RawRecord, options: P
 /** @param taken keys of earlier letters' targets, with the letters' names */
 export function readyOf(
   { letter, ownKey, target }: TargetedLetter,
-  ledger: KnownKeys,
+  { families, ledger }: { readonly families: RedriveFamilies; readonly ledger: KnownKeys },
   taken: Map<string, string>,
   { isBulk, mayPayTwice, notes: redrives }: PlanOptions,
 ): ReadyRedrive {
@@ -226,7 +227,7 @@ export function readyOf(
   const doubts = [
     earlierRedriveOf(letter, redrives),
     ownKey === null ? null : whyItMayBePaid(letter, ownKey, ledger),
-    otherRedriveOf(letter, ownKey, redrives),
+    otherRedriveOf(letter, ownKey, families),
     isNewKey && known === null ? forgottenText('the key', target.key) : null,
   ].filter((one) => one !== null);
   const [doubt] = doubts;
@@ -286,8 +287,7 @@ function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): st
 }
 
 /** Another letter may be the same payment, and may have been sent under an unrelated key. Null: none was. */
-function otherRedriveOf(letter: RawRecord, ownKey: string | null, redrives: PlanOptions['notes']): string | null {
-  const families = new RedriveFamilies([...redrives.values()].flat());
+function otherRedriveOf(letter: RawRecord, ownKey: string | null, families: RedriveFamilies): string | null {
   const last = families.othersOf({ place: letterName(letter), ownKey }).at(-1);
   return last === undefined ? null : otherLetterText(last);
 }

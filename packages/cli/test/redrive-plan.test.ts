@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { entryAt } from '../../../test/ledger/entries.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
+import { RedriveFamilies } from '../src/redrive-families.ts';
 import type { RedriveNote } from '../src/redrive-note.ts';
 import { readyOf } from '../src/redrive-plan.ts';
 
@@ -35,8 +36,9 @@ function plan(
   const target = { topic: 'commands', key, commandType: 'transfer-in' as const };
   const notes = new Map([['2/9', redriven]]);
   const options = { key: null, keySuffix: null, headers: new Map(), notes, isBulk, mayPayTwice };
-  return readyOf({ letter, ownKey, target }, { entries, knownFromMs: [Date.now() - 7 * DAY_MS] }, new Map(), options)
-    .notes;
+  const ledger = { entries, knownFromMs: [Date.now() - 7 * DAY_MS] };
+  const known = { ledger, families: new RedriveFamilies(redriven) };
+  return readyOf({ letter, ownKey, target }, known, new Map(), options).notes;
 }
 
 const UNFLAGGED = { isBulk: false };
