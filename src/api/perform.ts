@@ -80,7 +80,7 @@ export function createPerformer(parts: PerformParts): Performer {
     // After the limit the check continues for others.
     const verdict = (await settledWithin(check, waitMs)) ? await check : null;
     // The service itself writes an error code. So it answers calls, even if GET /transactions fails now; other commands go on.
-    const isByService = reading.kind === 'not-here' && reading.error.code !== null;
+    const isByService = reading.kind === 'not-here' && faultOf(reading) === null;
     if (verdict?.kind === 'unreachable' && !isByService) service.hold(verdict);
     // A check that failed must not make this process stand aside: the service has just answered a POST.
     if (isByService) void check.then(() => service.changeAnswered());

@@ -32,9 +32,7 @@ function failingTrials(): Change[] {
 }
 
 /** Alive for three samples, at the first of which it has not read what waits, then away for four. */
-function crashing(seconds: number): Change['course'] {
-  return (samples) => Array.from({ length: samples / 7 }, () => `0 ${seconds} ${seconds} stale _ _ _`).join(' ');
-}
+const crashing: Change['course'] = (samples) => '0 600 600 stale _ _ _ '.repeat(samples / 7).trim();
 
 export const ALERT_CASES: readonly AlertCase[] = [
   [
@@ -46,7 +44,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
   [
     'all processes crash again and again, and a command waits',
     30,
-    [on('oldestNotHeldSeconds', crashing(600), transferIn)],
+    [on('oldestNotHeldSeconds', crashing, transferIn)],
     ['PaymentsOldestUnansweredTooOld'],
   ],
   [

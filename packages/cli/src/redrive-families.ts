@@ -28,12 +28,11 @@ export class RedriveFamilies {
   /** Notes of other letters that may be the same payment, oldest first in each partition; without those that led to this letter. */
   othersOf(letter: Letter): RedriveNote[] {
     const { ownKey, place } = letter;
-    const origin = place === null ? ownKey : (ownKey ?? nameOf(place));
-    const [own, first] = [this.#pathOf(origin), this.#firstOf(origin)];
+    const own = this.#pathOf(place === null ? ownKey : (ownKey ?? nameOf(place)));
     const ledHere = (note: RedriveNote): boolean =>
       note.because === null && own.includes(note.key) && own.slice(1).includes(originOf(note));
     return this.#notes.filter(
-      (note) => notedLetter(note) !== place && this.#firstOf(originOf(note)) === first && !ledHere(note),
+      (note) => notedLetter(note) !== place && this.#firstOf(originOf(note)) === own.at(-1) && !ledHere(note),
     );
   }
 

@@ -82,7 +82,8 @@ export async function claimLetters(
   for (let tries = 0; tries < OWN_NOTE_TRIES_MAX; tries += 1) {
     const read = await oncePublished('every mark is written', readNotes(settings));
     const notes = [...read.notes.values()].flat();
-    const found = noted.map((claim) => firstBefore(notes, claim));
+    const families = new RedriveFamilies(notes);
+    const found = noted.map((claim) => firstBefore(notes, families, claim));
     if (found.every((first) => first !== 'not-there-yet')) return found;
     await delay(OWN_NOTE_PAUSE_MS);
   }
@@ -112,12 +113,12 @@ function cutOff(claims: readonly LetterClaim[], failed: number, error: unknown):
 /** @param notes of all letters */
 export function firstBefore(
   notes: readonly RedriveNote[],
+  families: RedriveFamilies,
   { id, isPayment, knownNotes, letter }: LetterClaim & { readonly id: string },
 ): ClaimedBy | 'not-there-yet' {
   const own = notes.find((note) => note.id === id);
   if (own === undefined) return 'not-there-yet';
   const known = new Set(knownNotes.map((note) => note.id));
-  const families = new RedriveFamilies(notes);
   const isRival = (note: RedriveNote): boolean =>
     notedLetter(note) === letterName(letter) || (isPayment && families.areRelated(note, own));
   // Across lanes the order is unknown, so neither is published.

@@ -1,6 +1,6 @@
-/** Before a RETRY of a result that no call of this command contradicts: whether it may pay a second time. */
+/** Before a RETRY: whether it may pay a second time. */
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
-import type { CommandResult } from 'payment-processor-contract/types';
+import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import { proofOf, type Entry } from '../../../src/ledger/entry.ts';
 import type { CheckResult } from './decided-transaction.ts';
 import { RedriveFamilies } from './redrive-families.ts';
@@ -8,7 +8,14 @@ import { otherLetterText } from './redrive-note.ts';
 import { readNotes } from './redrive-notes.ts';
 import { requireNothingHidden } from './topic-reading.ts';
 
-export function warningsOfRetry(entry: Entry, { outcome }: CommandResult): CheckResult {
+/** On UNKNOWN, the processor first settles whether the earlier call took effect. Where no RETRY is possible, it says so. */
+export async function checkRetry(settings: ClientSettings, entry: Entry): Promise<CheckResult[]> {
+  const outcome = entry.phase.state === 'DONE' ? entry.phase.outcome : 'UNKNOWN';
+  if (outcome === 'UNKNOWN' || !OUTCOMES[outcome].isRetriable) return [];
+  return [warningsOf(entry, outcome), await lookForRedrives(settings, entry.key)];
+}
+
+function warningsOf(entry: Entry, outcome: Outcome): CheckResult {
   const asked = `ask the publisher first: after ${outcome} it may have sent the payment under a new key, and then the RETRY pays a second time`;
   const decided =
     "a call was sent, and only an operator's word says that it took no effect: look the payment up again first. If it was made, the RETRY pays a second time";
@@ -16,7 +23,7 @@ export function warningsOfRetry(entry: Entry, { outcome }: CommandResult): Check
 }
 
 /** The command's message, or an earlier one of the same payment, may have been redriven under another key as well. */
-export async function lookForRedrives(settings: ClientSettings, key: string): Promise<CheckResult> {
+async function lookForRedrives(settings: ClientSettings, key: string): Promise<CheckResult> {
   const { hidden, notes } = await readNotes(settings);
   requireNothingHidden(hidden);
   const families = new RedriveFamilies([...notes.values()].flat());

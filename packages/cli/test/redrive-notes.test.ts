@@ -1,6 +1,7 @@
 /** Who was first to redrive a payment, by the notes of all letters as they are read back. Pure. */
 import { describe, expect, test } from 'vitest';
 import type { RedriveNote } from '../src/redrive-note.ts';
+import { RedriveFamilies } from '../src/redrive-families.ts';
 import { firstBefore, type LetterClaim } from '../src/redrive-notes.ts';
 
 function note(id: string, given: Partial<RedriveNote> = {}): RedriveNote {
@@ -15,12 +16,16 @@ function claim(given: Partial<LetterClaim> = {}): LetterClaim & { readonly id: s
   return { letter, ...rest, id: 'mine', ...given };
 }
 
+function first(notes: readonly RedriveNote[], of: ReturnType<typeof claim>) {
+  return firstBefore(notes, new RedriveFamilies(notes), of);
+}
+
 const mine = note('mine');
 const sameLetter = note('theirs', { offset: 19n });
 const otherLetter = note('theirs', { offset: 19n, letterOffset: 9n });
 
 test('there is no verdict before our own note is there', () => {
-  expect(firstBefore([sameLetter], claim())).toBe('not-there-yet');
+  expect(first([sameLetter], claim())).toBe('not-there-yet');
 });
 
 describe('another was first', () => {
@@ -30,8 +35,8 @@ describe('another was first', () => {
     ['on one in another lane, of which nothing tells when it was', note('theirs', { partition: 1, offset: 90n })],
     ['on another letter, which was handled otherwise', { ...otherLetter, key: '', because: 'sent again' }],
   ])('%s', (_, theirs) => {
-    expect(firstBefore([theirs, mine], claim())).toBe(theirs);
-    expect(firstBefore([mine, theirs], claim())).toBe(theirs);
+    expect(first([theirs, mine], claim())).toBe(theirs);
+    expect(first([mine, theirs], claim())).toBe(theirs);
   });
 });
 
@@ -42,11 +47,11 @@ describe('the claim is first', () => {
     ['where the other letter has another key', { ...otherLetter, letterKey: 'order-2' }, {}],
     ['of another letter, where nothing is paid', otherLetter, { isPayment: false }],
   ])('%s', (_, theirs, given) => {
-    expect(firstBefore([theirs, mine], claim(given))).toBeNull();
+    expect(first([theirs, mine], claim(given))).toBeNull();
   });
 
   test('where neither letter has a key', () => {
     const notes = [otherLetter, mine].map((each) => ({ ...each, letterKey: null }));
-    expect(firstBefore(notes, claim())).toBeNull();
+    expect(first(notes, claim())).toBeNull();
   });
 });

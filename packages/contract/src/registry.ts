@@ -162,14 +162,9 @@ export class RecordRegistry {
 
   async #lookUpWriter(topic: string, name: string, schemaId: number): Promise<Writer> {
     const reader = this.#reader(topic);
-    let lookUp = this.#lookUps.get(name);
-    if (lookUp === undefined) {
-      lookUp = this.#writerLookUp
-        .writerOf(subjectOf(topic), reader, schemaId)
-        .finally(() => this.#lookUps.delete(name));
-      this.#lookUps.set(name, lookUp);
-    }
-    const writer = await lookUp;
+    const writer = await shared(this.#lookUps, name, () =>
+      this.#writerLookUp.writerOf(subjectOf(topic), reader, schemaId),
+    );
     this.#noted = writer.kind === 'unavailable' ? writer : null;
     // Only final answers are kept. An unknown id, or one of another subject, may be registered at any time.
     if (writer.kind === 'writer' || writer.kind === 'unreadable') {
@@ -196,14 +191,8 @@ export class RecordRegistry {
     return reader;
   }
 
-  /** Thousands of first records share one look-up. */
   #ownSchema(topic: string): Promise<OwnSchema> {
-    let lookUp = this.#ownLookUps.get(topic);
-    if (lookUp === undefined) {
-      lookUp = this.#lookUpOwn(topic).finally(() => this.#ownLookUps.delete(topic));
-      this.#ownLookUps.set(topic, lookUp);
-    }
-    return lookUp;
+    return shared(this.#ownLookUps, topic, () => this.#lookUpOwn(topic));
   }
 
   async #lookUpOwn(topic: string): Promise<OwnSchema> {
@@ -254,6 +243,19 @@ export class RecordRegistry {
       throw registryError(failure, this.#access.url, error);
     }
   }
+}
+
+/** Thousands that ask for the same at once share one look-up. */
+function shared<Value>(
+  running: Map<string, Promise<Value>>,
+  name: string,
+  lookUp: () => Promise<Value>,
+): Promise<Value> {
+  const known = running.get(name);
+  if (known !== undefined) return known;
+  const begun = lookUp().finally(() => running.delete(name));
+  running.set(name, begun);
+  return begun;
 }
 
 function readBy(writer: Writer, schemaId: number, bytes: Buffer): DecodeResult {

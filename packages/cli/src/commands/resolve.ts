@@ -17,7 +17,7 @@ import { submitDecision, type DecidedResult } from '../operator-decision.ts';
 import { waitOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
 import { canAsk, checkTexts, confirm, operatorName } from '../operator.ts';
-import { lookForRedrives, warningsOfRetry } from '../retry-checks.ts';
+import { checkRetry } from '../retry-checks.ts';
 import { isMadeByCall } from '../transaction-comparison.ts';
 import { lookForOwners } from '../transaction-owners.ts';
 
@@ -110,10 +110,8 @@ Examples:
       showCurrent(output, current);
       requireRevision(entry, flags);
       requireUnknown(entry, current, flags);
-      if (flags.decision === 'RETRY' && ['INVALID', 'EXPIRED', 'FAILED'].includes(current.outcome)) {
-        judge(output, [warningsOfRetry(entry, current), await lookForRedrives(settings, key)], flags.unverified);
-      }
-      judge(output, await verify(settings, flags, entry), flags.unverified);
+      const checked = flags.decision === 'RETRY' ? checkRetry(settings, entry) : verify(settings, flags, entry);
+      judge(output, await checked, flags.unverified);
       if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
       const decision: OperatorDecision = {
         decision: flags.decision,
@@ -193,7 +191,6 @@ async function verify(
   entry: Entry,
 ): Promise<CheckResult[]> {
   const transactionId = foundId ?? subjectOf(entry)?.transactionId ?? null;
-  if (decision === 'RETRY') return [];
   if (transactionId === null) {
     const note =
       'no transaction is named, so nothing was compared, and the result will not name the transaction that this command paid. If you found it, give --transaction-id';
