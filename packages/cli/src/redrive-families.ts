@@ -2,57 +2,75 @@
  * Which redrives may be of one payment. A redriven message that is buried again is a dead letter of its own, under its new key:
  * redrives connect the two keys. Pure.
  */
-import { notedLetter, type RedriveNote } from './redrive-note.ts';
+import { keyProblem } from 'payment-processor-contract/keys';
+import { handledText, notedLetter, type RedriveNote } from './redrive-note.ts';
 
 /** A dead letter by its place, or a command by its key alone. */
-type Letter =
+export type Letter =
   { readonly place: string; readonly ownKey: string | null } | { readonly place: null; readonly ownKey: string };
 
 export class RedriveFamilies {
   readonly #notes: readonly RedriveNote[];
   /** By new key: what was redriven under it. */
-  readonly #origins = new Map<string, string>();
-  /** What was published first, by what was redriven. */
-  readonly #firsts = new Map<string, string>();
+  readonly #origins = new Map<string, Set<string>>();
+  readonly #paths = new Map<string, ReadonlySet<string>>();
 
   constructor(notes: readonly RedriveNote[]) {
     this.#notes = notes;
-    for (const note of notes) if (note.because === null) this.#origins.set(note.key, originOf(note));
+    for (const note of notes)
+      if (note.because === null)
+        this.#origins.set(note.key, new Set([...(this.#origins.get(note.key) ?? []), originOf(note)]));
   }
 
   /** Whether the notes are about letters that may be the same payment. */
   areRelated(left: RedriveNote, right: RedriveNote): boolean {
-    return this.#firstOf(originOf(left)) === this.#firstOf(originOf(right));
+    return this.#areRelated(originOf(left), originOf(right));
   }
 
-  /** Notes of other letters that may be the same payment, oldest first in each partition; without those that led to this letter. */
+  /** Keys of the commands from which the letter's own message was redriven. */
+  ancestorsOf(letter: Letter): string[] {
+    const own = originOfLetter(letter);
+    return [...this.#pathOf(own)].filter((name) => name !== own && keyProblem(name) === null);
+  }
+
+  /**
+   * Notes of other letters that may be the same payment, without those that led to this letter; of those that say the same, the
+   * last.
+   */
   othersOf(letter: Letter): RedriveNote[] {
-    const { ownKey, place } = letter;
-    const own = this.#pathOf(place === null ? ownKey : (ownKey ?? nameOf(place)));
+    const own = originOfLetter(letter);
+    const path = this.#pathOf(own);
     const ledHere = (note: RedriveNote): boolean =>
-      note.because === null && own.includes(note.key) && own.slice(1).includes(originOf(note));
-    return this.#notes.filter(
-      (note) => notedLetter(note) !== place && this.#firstOf(originOf(note)) === own.at(-1) && !ledHere(note),
+      note.because === null && path.has(note.key) && path.has(originOf(note)) && originOf(note) !== own;
+    const others = this.#notes.filter(
+      (note) => notedLetter(note) !== letter.place && this.#areRelated(originOf(note), own) && !ledHere(note),
     );
+    return [...new Map(others.map((note) => [handledText(note), note])).values()];
   }
 
-  #firstOf(origin: string): string {
-    const first = this.#firsts.get(origin) ?? this.#pathOf(origin).at(-1) ?? origin;
-    this.#firsts.set(origin, first);
-    return first;
+  #areRelated(left: string, right: string): boolean {
+    const path = this.#pathOf(right);
+    return [...this.#pathOf(left)].some((name) => path.has(name));
   }
 
-  /** From what was redriven last to what was published first. */
-  #pathOf(origin: string): string[] {
-    const path = new Set<string>();
-    for (let next: string | undefined = origin; next !== undefined && !path.has(next); next = this.#origins.get(next))
-      path.add(next);
-    return [...path];
+  /** What was redriven last, and all from which it came. */
+  #pathOf(origin: string): ReadonlySet<string> {
+    const known = this.#paths.get(origin);
+    if (known !== undefined) return known;
+    const path = new Set([origin]);
+    // A set also yields what is added meanwhile.
+    for (const name of path) for (const earlier of this.#origins.get(name) ?? []) path.add(earlier);
+    this.#paths.set(origin, path);
+    return path;
   }
 }
 
+function originOfLetter({ ownKey, place }: Letter): string {
+  return place === null ? ownKey : (ownKey ?? nameOf(place));
+}
+
 function originOf(note: RedriveNote): string {
-  return note.letterKey ?? nameOf(notedLetter(note));
+  return originOfLetter({ place: notedLetter(note), ownKey: note.letterKey });
 }
 
 /** No key has a blank. */

@@ -5,14 +5,14 @@
 import type { RawRecord } from 'payment-processor-client/internal/kafka/raw-record';
 import { CARRIED_LENGTH_MAX, type Entry } from '../../../src/ledger/entry.ts';
 import { instantMs } from 'payment-processor-contract/instants';
-import { keyProblem, laneOf, readKey } from 'payment-processor-contract/keys';
+import { keyProblem, readKey } from 'payment-processor-contract/keys';
 import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
 import type { CliSettings } from './context.ts';
 import { CliFailure, unsent } from './exit-codes.ts';
-import { isoOf } from './event-output.ts';
 import { readKeys, type KnownKeys } from './ledger.ts';
-import { RedriveFamilies } from './redrive-families.ts';
-import { letterName, noteText, otherLetterText, whomToAsk, type RedriveNote } from './redrive-note.ts';
+import { forgottenText, isUnread, relatedDoubts, stateOf, whyItMayBePaid } from './payment-doubts.ts';
+import { RedriveFamilies, type Letter } from './redrive-families.ts';
+import { letterName, noteText, whomToAsk, type RedriveNote } from './redrive-note.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { wholeLetter } from './read-letter.ts';
 import { ANSWERED_REASONS, inText, originalHeaders, summaryOf } from './dead-letter.ts';
@@ -119,16 +119,6 @@ function consequencesOf(
   ];
 }
 
-function stateOf({ phase }: Entry): string {
-  return phase.state === 'DONE' ? phase.outcome : `not finished (${phase.state})`;
-}
-
-/** The message got its result without being read: nothing was sent, the ledger knows only its bytes, and no RETRY can run it. */
-function isUnread({ attempts, fieldsJson, phase }: Entry): boolean {
-  const isEnded = phase.state === 'DONE' && ['INVALID', 'FAILED'].includes(phase.outcome);
-  return isEnded && fieldsJson === null && attempts === 0;
-}
-
 /** Headers to set; each replaces all headers of its name. */
 type HeaderChanges = ReadonlyMap<string, string>;
 
@@ -187,8 +177,10 @@ export async function planRedrives(
   }
   const refusals = letterTargets.filter((one) => 'failure' in one);
   if (refusals.length === letterTargets.length) return refusals;
-  const keys = letterTargets.flatMap((one) => ('target' in one ? [one.target.key, one.ownKey ?? one.target.key] : []));
   const families = new RedriveFamilies([...options.notes.values()].flat());
+  const keys = letterTargets.flatMap((one) =>
+    'target' in one ? [one.target.key, one.ownKey ?? one.target.key, ...families.ancestorsOf(placed(one))] : [],
+  );
   const known = { ledger: await readKeys(settings, new Set(keys)), families };
   const taken = new Map<string, string>();
   const planned: PlannedRedrive[] = [];
@@ -209,11 +201,12 @@ async function targeted(settings: CliSettings, deadLetter: RawRecord, options: P
 
 /** @param taken keys of earlier letters' targets, with the letters' names */
 export function readyOf(
-  { letter, ownKey, target }: TargetedLetter,
+  one: TargetedLetter,
   { families, ledger }: { readonly families: RedriveFamilies; readonly ledger: KnownKeys },
   taken: Map<string, string>,
   { isBulk, mayPayTwice, notes: redrives }: PlanOptions,
 ): ReadyRedrive {
+  const { letter, ownKey, target } = one;
   const known = ledger.entries.get(target.key);
   const entry = known ?? null;
   const isNewKey = target.key !== ownKey;
@@ -226,8 +219,8 @@ export function readyOf(
   }
   const doubts = [
     earlierRedriveOf(letter, redrives),
-    ownKey === null ? null : whyItMayBePaid(letter, ownKey, ledger),
-    otherRedriveOf(letter, ownKey, families),
+    ownKey === null ? null : whyItMayBePaid(letter.timestampMs, ownKey, ledger),
+    ...relatedDoubts(placed(one), families, ledger.entries),
     isNewKey && known === null ? forgottenText('the key', target.key) : null,
   ].filter((one) => one !== null);
   const [doubt] = doubts;
@@ -250,46 +243,14 @@ export function readyOf(
   return { kind: 'ready', letter, target, notes: [...notes, ...doubts] };
 }
 
-/**
- * Why the letter's own command may have been paid; null: it certainly was not. Only a command without an answer, or never
- * read (INVALID, FAILED), was certainly not paid. The ledger's note that it forgot a key is itself deleted later, so the command
- * of an old letter may have left no trace.
- */
-function whyItMayBePaid(letter: RawRecord, ownKey: string, { entries, knownFromMs }: KnownKeys): string | null {
-  const own = entries.get(ownKey);
-  const look = lookText(ownKey);
-  if (own === undefined) {
-    if (keyProblem(ownKey) !== null) return null;
-    const fromMs = knownFromMs[laneOf(ownKey, knownFromMs.length)] ?? Infinity;
-    return letter.timestampMs >= fromMs
-      ? null
-      : `the dead letter is older than ${isoOf(fromMs)}, and the ledger may have forgotten keys from before then, such as its own key ${ownKey}: ${look}`;
-  }
-  if (own === null) return forgottenText('its own key', ownKey);
-  const state = stateOf(own);
-  if (state === 'INVALID' || isUnread(own)) return null;
-  const retry = state === 'FAILED' ? `, or run it again with \`resolve ${ownKey} --decision RETRY\`` : '';
-  return `the command of its own key ${ownKey} is ${state}: ${look}${retry}`;
-}
-
-function forgottenText(what: string, key: string): string {
-  return `the ledger has forgotten the command of ${what} ${key}: ${lookText(key)}`;
-}
-
-function lookText(key: string): string {
-  return `it may be the same payment; check with \`show ${key}\``;
+function placed({ letter, ownKey }: TargetedLetter): Letter {
+  return { place: letterName(letter), ownKey };
 }
 
 /** How the letter itself was handled last; null: it was not. */
 function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): string | null {
   const last = redrives.get(letterName(letter))?.at(-1);
   return last === undefined ? null : `the dead letter was ${noteText(last)}: ${whomToAsk(last)}`;
-}
-
-/** Another letter may be the same payment, and may have been sent under an unrelated key. Null: none was. */
-function otherRedriveOf(letter: RawRecord, ownKey: string | null, families: RedriveFamilies): string | null {
-  const last = families.othersOf({ place: letterName(letter), ownKey }).at(-1);
-  return last === undefined ? null : otherLetterText(last);
 }
 
 /** One letter that cannot be sent must not block the others. */

@@ -41,6 +41,26 @@ test('letters that no redrive connects are other payments, and keys that name ea
   expect(keysOfOthers(circle, 8n, 'c')).toEqual(['c']);
 });
 
+test('the commands from which a message came are named, however the lanes are read; a redrive under its own key ends no way', () => {
+  const copy = redriven(4n, 'order-again', 'order-again');
+  const notes = [tooEarly, copy, redriven(3n, 'order', 'order-3')];
+  for (const read of [notes, notes.toReversed()]) {
+    const families = new RedriveFamilies(read);
+    const letter = { place: null, ownKey: 'order-again' };
+    expect(families.ancestorsOf(letter)).toEqual(['order']);
+    expect(families.othersOf(letter).map(({ key }) => key)).toContain('order-3');
+  }
+  const keyless = new RedriveFamilies([redriven(1n, null, 'made-up')]);
+  expect(keyless.ancestorsOf({ place: null, ownKey: 'made-up' })).toEqual([]);
+});
+
+test('all of several redrives are named, and one of those that say the same', () => {
+  const rival = { ...redriven(6n, 'order', 'order-2'), timestamp: 'later' };
+  const notes = [redriven(5n, 'order', 'order-2'), redriven(4n, 'order', 'order-3'), rival];
+  expect(keysOfOthers(notes, 9n, 'order')).toEqual(['order-2', 'order-3']);
+  expect(new RedriveFamilies(notes).othersOf({ place: '0/9', ownKey: 'order' })).toContain(rival);
+});
+
 test('concurrent redrives of connected letters are rivals', () => {
   const [first, second] = [redriven(1n, 'order', 'order-2'), redriven(2n, 'order-again', 'order-3')];
   const families = new RedriveFamilies([tooEarly, first, second]);

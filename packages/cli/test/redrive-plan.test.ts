@@ -18,6 +18,7 @@ function plan(
     ownKey = 'order-1',
     forgotten = [],
     redriven = [],
+    earlier,
   }: {
     days?: number;
     isBulk?: boolean;
@@ -26,6 +27,8 @@ function plan(
     ownKey?: string;
     forgotten?: string[];
     redriven?: readonly RedriveNote[];
+    /** The entry of the key `order`. */
+    earlier?: Entry | null;
   } = {},
 ) {
   const headers = { 'dlq-reason': [Buffer.from('SET_ASIDE')], 'dlq-topic': [Buffer.from('commands')] };
@@ -33,12 +36,19 @@ function plan(
   const letter = { ...place, key: Buffer.from(ownKey), value: Buffer.from('{}'), headers };
   const entries = new Map<string, Entry | null>(forgotten.map((name) => [name, null]));
   if (own !== undefined) entries.set(ownKey, own);
+  if (earlier !== undefined) entries.set('order', earlier);
   const target = { topic: 'commands', key, commandType: 'transfer-in' as const };
   const notes = new Map([['2/9', redriven]]);
   const options = { key: null, keySuffix: null, headers: new Map(), notes, isBulk, mayPayTwice };
   const ledger = { entries, knownFromMs: [Date.now() - 7 * DAY_MS] };
   const known = { ledger, families: new RedriveFamilies(redriven) };
   return readyOf({ letter, ownKey, target }, known, new Map(), options).notes;
+}
+
+function redriveOf(letterKey: string, key = 'order-1'): RedriveNote {
+  const place = { partition: 2, letterOffset: 9n, offset: 30n };
+  const handled = { because: null, operator: 'dana', timestamp: '2026-01-01T00:00:00.000Z', id: 'note-1' };
+  return { ...place, ...handled, letterKey, key };
 }
 
 const UNFLAGGED = { isBulk: false };
@@ -58,20 +68,28 @@ describe('a letter whose own key may have been paid', () => {
   });
 
   test('by another letter of the key is left out of many, and alone requires a flag', () => {
-    const note = {
-      partition: 2,
-      letterOffset: 9n,
-      offset: 30n,
-      letterKey: 'order-1',
-      key: 'order-1b',
-      operator: 'dana',
-    };
-    const redriven = [{ ...note, because: null, timestamp: '2026-01-01T00:00:00.000Z', id: 'note-1' }];
+    const redriven = [redriveOf('order-1', 'order-1b')];
     const words =
       /the dead letter 2\/9 of the key order-1 was marked as redriven under order-1b by dana .* may be the same payment/;
     expect(() => plan(undefined, { redriven, key: 'order-1-again' })).toThrow(words);
     expect(() => plan(undefined, { redriven, key: 'order-1-again', ...UNFLAGGED })).toThrow(REQUIRES_FLAG);
     expect(plan(undefined, { redriven, key: 'order-1-again', ...FLAGGED }).at(-1)).toMatch(words);
+  });
+
+  test('by the command of an earlier key is left out of many, and alone requires a flag', () => {
+    const expired = { ...entryAt('transfer-in'), phase: { state: 'DONE', outcome: 'EXPIRED' } } as Entry;
+    const again = { redriven: [redriveOf('order')], key: 'order-1-again' };
+    for (const [earlier, words] of [
+      [expired, 'the command of its earlier key order is EXPIRED'],
+      [null, 'the ledger has forgotten the command of its earlier key order'],
+    ] as const) {
+      const known = { ...again, earlier };
+      expect(() => plan(undefined, known)).toThrow(words);
+      expect(() => plan(undefined, { ...known, ...UNFLAGGED })).toThrow(REQUIRES_FLAG);
+      expect(plan(undefined, { ...known, ...FLAGGED }).at(-1)).toContain(words);
+    }
+    const unread = { ...expired, phase: { state: 'DONE', outcome: 'INVALID' } } as Entry;
+    expect(plan(undefined, { ...again, earlier: unread }).at(-1)).toMatch(/does not have the key order-1-again/);
   });
 
   test('under the new key, which is forgotten since, is left out of many, and alone requires a flag', () => {

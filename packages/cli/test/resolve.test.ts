@@ -245,19 +245,46 @@ describe('resolve', () => {
     expect(awaited.stderr).toMatch(/leave it out, and check with `show buried-retry`; nothing was sent/);
   });
 
-  test('refuses a RETRY of a message that was redriven under another key', async () => {
-    const key = 'redriven-besides';
-    const value = JSON.stringify(transferInOf(key), (_, amount: unknown) => (amount === 100n ? 100 : amount));
-    await stack().publishRaw('transfer-in', { key, value, headers: { 'content-type': 'text/plain' } });
-    const letter = await stack().journal.deadLetter((record) => record.key?.toString() === key, key);
-    const json = ['--header', 'content-type=application/json', '--yes', '--await'];
-    const paid = ['--key', `${key}-2`, ...json];
-    expect(await cli('dead-letters', 'redrive', `${letter.partition}/${letter.offset}`, ...paid)).toMatchObject({
-      code: 0,
+  describe('a RETRY', () => {
+    const buried = async (key: string): Promise<string> => {
+      const value = JSON.stringify(transferInOf(key), (_, amount: unknown) => (amount === 100n ? 100 : amount));
+      await stack().publishRaw('transfer-in', { key, value, headers: { 'content-type': 'text/plain' } });
+      const letter = await stack().journal.deadLetter((record) => record.key?.toString() === key, key);
+      return `${letter.partition}/${letter.offset}`;
+    };
+    const redrive = async (place: string, ...flags: string[]): Promise<CliRun> =>
+      cli('dead-letters', 'redrive', place, '--header', 'content-type=application/json', '--yes', '--await', ...flags);
+    const retry = async (key: string): Promise<CliRun> =>
+      resolve(key, '--decision', 'RETRY', '--reason', 'the cause is mended', '--yes');
+
+    test('of a message that was redriven under another key is refused', async () => {
+      const place = await buried('redriven-besides');
+      expect(await redrive(place, '--key', 'redriven-besides-2')).toMatchObject({ code: 0 });
+      const run = await retry('redriven-besides');
+      expect(run).toMatchObject({ code: 7, documents: [] });
+      expect(run.stderr).toMatch(/redriven under redriven-besides-2 by .*--unverified; nothing was sent/);
     });
-    const run = await resolve(key, '--decision', 'RETRY', '--reason', 'the cause is mended', '--yes');
-    expect(run).toMatchObject({ code: 7, documents: [] });
-    expect(run.stderr).toMatch(/redriven under redriven-besides-2 by .*--unverified; nothing was sent/);
+
+    test('counts every other way of its message: no redrive under its own key, but its earlier key, and what was acknowledged', async () => {
+      const late = ['--header', 'expires-at=2026-01-01T00:00:00Z'];
+      const key = 'went-on';
+      await stack().publisher.publish('transfer-in', key, transferInOf(key), { expiresAt: new Date('2026-01-01') });
+      const place = await buried(key);
+      expect(await redrive(place, ...late)).toMatchObject({ code: 4 });
+      expect(await retry(key)).toMatchObject({ code: 4, stdout: expect.stringContaining('EXPIRED') as string });
+
+      expect(await redrive(place, ...late, '--key', `${key}-2`, '--again-may-pay-twice')).toMatchObject({ code: 4 });
+      const later = await retry(`${key}-2`);
+      expect(later).toMatchObject({ code: 7, documents: [] });
+      expect(later.stderr).toMatch(/the command of its earlier key went-on is EXPIRED.*--unverified; nothing was sent/);
+
+      const closed = await buried('closed');
+      const because = 'the publisher sent it again as closed-2';
+      expect(await cli('dead-letters', 'acknowledge', closed, '--because', because)).toMatchObject({ code: 0 });
+      const last = await retry('closed');
+      expect(last).toMatchObject({ code: 7, documents: [] });
+      expect(last.stderr).toContain(because);
+    });
   });
 
   test('tells a refusal with its reason and exit code 7', async () => {

@@ -77,7 +77,7 @@ Only the publisher knows whether it has requested the payment again under anothe
 The dead letters stay, each with a note of who redrove it and under which key. --again-may-pay-twice is required where
 the payment may have been made:
 - the dead letter, or another one with the same key, was redriven or acknowledged before;
-- its own key has another result, or may have had one that was forgotten;
+- its own key, or one from which it was redriven, has another result, or may have had one that was forgotten;
 - the new key had a command that was forgotten.
 
 With --reason nobody checks each dead letter. So it leaves such dead letters out, and prints why. It also leaves out

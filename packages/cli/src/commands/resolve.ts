@@ -72,7 +72,8 @@ Decisions:
                 On UNKNOWN it proves nothing. The processor first settles whether the earlier call took effect. If it
                 cannot, the result is UNKNOWN again, without a call.
                 On the others, ask the publisher first. If it has sent the payment under a new key, RETRY pays it again.
-                It is refused (exit code 7) if the message was redriven under another key, unless --unverified is given.
+                It is refused (exit code 7) unless --unverified is given, if the message was redriven under another key,
+                came from an earlier key whose command may be paid, or was acknowledged as a dead letter.
 
 It first shows the current result. The decision makes the next revision of it. The processor refuses a decision on a
 revision that is no longer the current one.

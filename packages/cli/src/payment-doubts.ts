@@ -1,0 +1,63 @@
+/** Why a message or command may already be paid: by its own key, an earlier one, or a redrive of the same payment. Pure. */
+import { keyProblem, laneOf } from 'payment-processor-contract/keys';
+import type { Entry } from '../../../src/ledger/entry.ts';
+import { isoOf } from './event-output.ts';
+import type { KnownKeys } from './ledger.ts';
+import type { Letter, RedriveFamilies } from './redrive-families.ts';
+import { otherLetterText } from './redrive-note.ts';
+
+/**
+ * Why the command of a letter's own key may have been paid; null: it certainly was not. The ledger's note that it forgot a key is
+ * itself deleted later, so the command of an old letter may have left no trace.
+ */
+export function whyItMayBePaid(letterMs: number, ownKey: string, { entries, knownFromMs }: KnownKeys): string | null {
+  const own = entries.get(ownKey);
+  if (own !== undefined) return whyPaid('its own key', ownKey, own);
+  if (keyProblem(ownKey) !== null) return null;
+  const fromMs = knownFromMs[laneOf(ownKey, knownFromMs.length)] ?? Infinity;
+  return letterMs >= fromMs
+    ? null
+    : `the dead letter is older than ${isoOf(fromMs)}, and the ledger may have forgotten keys from before then, such as its own key ${ownKey}: ${lookText(ownKey)}`;
+}
+
+/**
+ * Why commands from which the letter was redriven, or other redrives, may have paid it.
+ * @param entries of the letter's ancestors
+ */
+export function relatedDoubts(
+  letter: Letter,
+  families: RedriveFamilies,
+  entries: ReadonlyMap<string, Entry | null>,
+): string[] {
+  const ancestors = families.ancestorsOf(letter);
+  // An ancestor's usable key got a result, so if it has no entry, it was forgotten.
+  const ofAncestors = ancestors.flatMap((key) => whyPaid('its earlier key', key, entries.get(key) ?? null) ?? []);
+  return [...ofAncestors, ...families.othersOf(letter).map(otherLetterText)];
+}
+
+/** Only a command that was never read (INVALID, FAILED) was certainly not paid. */
+function whyPaid(what: string, key: string, entry: Entry | null): string | null {
+  if (entry === null) return forgottenText(what, key);
+  const state = stateOf(entry);
+  if (state === 'INVALID' || isUnread(entry)) return null;
+  const retry = state === 'FAILED' ? `, or run it again with \`resolve ${key} --decision RETRY\`` : '';
+  return `the command of ${what} ${key} is ${state}: ${lookText(key)}${retry}`;
+}
+
+export function forgottenText(what: string, key: string): string {
+  return `the ledger has forgotten the command of ${what} ${key}: ${lookText(key)}`;
+}
+
+function lookText(key: string): string {
+  return `it may be the same payment; check with \`show ${key}\``;
+}
+
+export function stateOf({ phase }: Entry): string {
+  return phase.state === 'DONE' ? phase.outcome : `not finished (${phase.state})`;
+}
+
+/** The message got its result without being read: nothing was sent, the ledger knows only its bytes, and no RETRY can run it. */
+export function isUnread({ attempts, fieldsJson, phase }: Entry): boolean {
+  const isEnded = phase.state === 'DONE' && ['INVALID', 'FAILED'].includes(phase.outcome);
+  return isEnded && fieldsJson === null && attempts === 0;
+}
