@@ -32,7 +32,7 @@ function failingTrials(): Change[] {
 }
 
 /** Alive for three samples, at the first of which it has not read what waits, then away for four. */
-const crashing: Change['course'] = (samples) => '0 600 600 stale _ _ _ '.repeat(samples / 7).trim();
+const crashing: Change['course'] = (samples) => '0 600 600 stale _ _ _ '.repeat(Math.ceil(samples / 7)).trim();
 
 export const ALERT_CASES: readonly AlertCase[] = [
   [
@@ -46,6 +46,12 @@ export const ALERT_CASES: readonly AlertCase[] = [
     30,
     [on('oldestNotHeldSeconds', crashing, transferIn)],
     ['PaymentsOldestUnansweredTooOld'],
+  ],
+  [
+    'a command waited for a long time, and has had its result for four minutes',
+    30,
+    [on('oldestNotHeldSeconds', () => '0x4 600x46 0x20', transferIn)],
+    [],
   ],
   [
     'an operator holds commands until an instant, and they wait',
