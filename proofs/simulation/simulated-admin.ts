@@ -5,6 +5,7 @@ import type { Owner } from './virtual-time.ts';
 
 interface OffsetsQuestion {
   readonly topics: readonly string[];
+  readonly fromTimestamp?: number;
   readonly fromBeginning?: boolean;
   readonly isolationLevel?: number;
 }
@@ -46,13 +47,18 @@ export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwor
           return { partition, offset: high, high, low: String(log.lowOffset()) };
         }),
       ),
-    fetchOffsetsOfTopics: ({ fromBeginning, isolationLevel, topics }: OffsetsQuestion) =>
+    fetchOffsetsOfTopics: ({ fromBeginning, fromTimestamp, isolationLevel, topics }: OffsetsQuestion) =>
       request(() =>
         topics.map((topic) => ({
           topic,
           partitions: broker.logs(topic).map((log, partition) => {
-            const end = isolationLevel === READ_UNCOMMITTED ? log.nextOffset() : log.lastStableOffset();
-            const shown = fromBeginning === true ? log.lowOffset() : Math.min(end, broker.shownEnd(topic, partition));
+            const written = isolationLevel === READ_UNCOMMITTED ? log.nextOffset() : log.lastStableOffset();
+            const end = Math.min(written, broker.shownEnd(topic, partition));
+            if (fromTimestamp !== undefined) {
+              const first = log.offsetAt(fromTimestamp) ?? end;
+              return { partition, offset: String(first < end ? first : -1) };
+            }
+            const shown = fromBeginning === true ? log.lowOffset() : end;
             return { partition, offset: String(shown) };
           }),
         })),
@@ -66,14 +72,6 @@ export function simulatedAdmin(broker: SimulatedBroker, network: SimulatedNetwor
             offset: String(broker.log(topic, partition).epochEnd(leaderEpoch)),
           })),
         })),
-      ),
-    // The end, if there is no such record.
-    fetchTopicOffsetsByTimestamp: (topic: string, timestampMs: number) =>
-      request(() =>
-        broker.logs(topic).map((log, partition) => {
-          const end = Math.min(log.lastStableOffset(), broker.shownEnd(topic, partition));
-          return { partition, offset: String(Math.min(log.offsetAt(timestampMs) ?? end, end)) };
-        }),
       ),
     fetchOffsets: ({ groupId, topics }: { groupId: string; topics: readonly string[] }) =>
       request(() =>

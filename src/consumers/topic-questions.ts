@@ -18,7 +18,7 @@ export interface TopicQuestions {
   bounds(): Promise<ReadonlyMap<number, PartitionOffsets>>;
   /** Offsets after the last record, including records of open transactions. */
   written(): Promise<ReadonlyMap<number, bigint>>;
-  /** First readable offset at or after the instant, by the brokers' clocks; the partition's end if there is none. */
+  /** First readable offset at or after the instant, by the brokers' clocks; missing: there is none. */
   firstSince(instantMs: number): Promise<ReadonlyMap<number, bigint>>;
 }
 
@@ -46,8 +46,10 @@ function questionsOf(admin: Admin, topic: string): TopicQuestions {
     bounds: () => partitionOffsets(admin, topic),
     written: () => writtenOffsets(admin, topic),
     firstSince: async (instantMs) => {
-      const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, instantMs);
-      return new Map(offsets.map(({ partition, offset }) => [partition, BigInt(offset)]));
+      const [ofTopic] = await admin.fetchOffsetsOfTopics({ topics: [topic], fromTimestamp: instantMs });
+      // Not the end instead of none: for seconds after a broker was killed, partitions end too early.
+      const found = (ofTopic?.partitions ?? []).filter(({ offset }) => offset !== '-1');
+      return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]));
     },
   };
 }

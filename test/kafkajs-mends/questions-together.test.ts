@@ -35,6 +35,17 @@ test('one request tells where the partitions of several topics end, and one wher
   expect(requests).toEqual(['ListOffsets', 'ListOffsets']);
 });
 
+test('the first record since an instant is told apart from none', async () => {
+  const topic = await createTopic(kafka);
+  const producer = kafka.producer();
+  await producer.connect();
+  await producer.send({ topic, messages: [1_000, 3_000].map((ms) => ({ value: 'x', timestamp: String(ms) })) });
+  await producer.disconnect();
+  const since = async (fromTimestamp: number): Promise<string | undefined> =>
+    (await admin.fetchOffsetsOfTopics({ topics: [topic], fromTimestamp }))[0]?.partitions[0]?.offset;
+  expect([await since(2_000), await since(4_000)]).toEqual(['1', '-1']);
+});
+
 test('a topic that does not exist is an error that names it, at once', async () => {
   const topic = await createTopic(kafka);
   await expect(admin.fetchOffsetsOfTopics({ topics: [topic, 'no-such-topic'] })).rejects.toMatchObject({
