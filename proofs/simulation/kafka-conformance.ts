@@ -1,6 +1,6 @@
 /** Checks what lanes rely on in transactions and groups, for both the real Kafka and the simulated one. */
 import { expect } from 'vitest';
-import type { FetchedBatch } from '../../src/consumers/group-member.ts';
+import type { FetchedBatch, FilteredRecords } from '../../src/consumers/group-member.ts';
 import { sleep } from '../../src/consumers/signal.ts';
 import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { systemClock } from 'payment-processor-contract/clock';
@@ -166,7 +166,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
       await next.open();
       await commit(next, record(topic, 'kept'));
       await expect(open.commit()).rejects.toThrow();
-      const passed: bigint[] = [];
+      const passed: FilteredRecords[] = [];
       const batches: FetchedBatch[] = [];
       const member = memberOf(topic, groupId, 1, {
         assigned: () => {
@@ -178,12 +178,13 @@ export function testKafka(kafka: () => KafkaInTest): void {
           batches.push(batch);
           return 'taken';
         },
-        filtered: ({ lastOffset }) => void passed.push(lastOffset),
+        filtered: (records) => void passed.push(records),
       });
       await member.start();
-      await until(() => passed.includes(3n));
+      await until(() => passed.some(({ lastOffset }) => lastOffset === 3n));
       await Promise.all([next.close(), member.stop()]);
       expect(batches).toEqual([]);
+      expect(passed).toContainEqual(expect.objectContaining({ lane: 0, fetchedOffset: 3n, lastOffset: 3n }));
     },
   );
 }

@@ -271,14 +271,19 @@ export class SimulatedConsumer {
     resolve: (offset: number) => void,
   ): Promise<void> {
     const lastOffset = records.at(-1)?.offset ?? offset;
-    const firstOffset = records[0] === undefined ? null : String(records[0].offset);
     const isBrokersTime =
       this.#broker.topics().includes(topic) && this.#broker.config(topic).timestampType === 'LogAppendTime';
     const batchContext = { timestampType: isBrokersTime ? LOG_APPEND_TIME : CREATE_TIME };
     const messages = records.filter(isForReaders).map((record) => ({ ...messageOf(record), batchContext }));
-    const described = { topic, partition, highWatermark: String(highWatermark), batchSize: messages.length };
+    const described = {
+      topic,
+      partition,
+      highWatermark: String(highWatermark),
+      batchSize: messages.length,
+      fetchedOffset: String(offset),
+    };
     const leaderEpoch = records.at(-1)?.leaderEpoch ?? NO_EPOCH;
-    const event = { ...described, firstOffset, lastOffset: String(lastOffset), leaderEpoch };
+    const event = { ...described, lastOffset: String(lastOffset), leaderEpoch };
     this.#emit(EVENTS.START_BATCH_PROCESS, event);
     if (messages.length === 0) resolve(lastOffset);
     else {
@@ -286,8 +291,6 @@ export class SimulatedConsumer {
         batch: {
           ...described,
           messages,
-          fetchedOffset: String(offset),
-          firstOffset: () => firstOffset,
           lastOffset: () => String(lastOffset),
           leaderEpoch: () => leaderEpoch,
         },

@@ -40,9 +40,7 @@ export interface FetchedBatch {
 }
 
 /** Records that readers never get. */
-export type FilteredRecords = Pick<FetchedBatch, 'topic' | 'lane' | 'lastOffset' | 'leaderEpoch'> & {
-  readonly firstOffset: bigint;
-};
+export type FilteredRecords = Omit<FetchedBatch, 'messages' | 'highWatermark'>;
 
 /** Next offset to read in a lane's partition. */
 export interface GroupOffset {
@@ -174,13 +172,11 @@ export class GroupMember {
     });
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
       if (payload.batchSize > 0) return;
-      // firstOffset is null if compaction removed the requested records.
-      const firstOffset = (payload.firstOffset as string | null) ?? payload.lastOffset;
       this.#guard('filtered', () =>
         handlers.filtered({
           topic: payload.topic,
           lane: payload.partition,
-          firstOffset: BigInt(firstOffset),
+          fetchedOffset: BigInt(payload.fetchedOffset),
           lastOffset: BigInt(payload.lastOffset),
           leaderEpoch: payload.leaderEpoch,
         }),
@@ -296,8 +292,7 @@ export class GroupMember {
         topic: batch.topic,
         lane: batch.partition,
         messages: batch.messages,
-        // kafkajs sets it, but its types lack it.
-        fetchedOffset: BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset),
+        fetchedOffset: BigInt(batch.fetchedOffset),
         lastOffset: BigInt(batch.lastOffset()),
         leaderEpoch: batch.leaderEpoch(),
         highWatermark: BigInt(batch.highWatermark),

@@ -8,7 +8,7 @@
  *
  * At its limits the inbox pauses the partition: further messages stay in Kafka, where consumer lag shows them.
  */
-import type { BatchReply, FetchedBatch } from './group-member.ts';
+import type { BatchReply, FetchedBatch, FilteredRecords } from './group-member.ts';
 import { inputMessage, sizeOf, type InputMessage } from './input-message.ts';
 
 /** The registry is unavailable: the message waits. */
@@ -140,8 +140,8 @@ export class Inbox<Item extends { readonly kind: string }> {
   }
 
   /** The client skipped records that readers never get. If our position is among them, we skip them too. */
-  passFiltered(firstOffset: bigint, lastOffset: bigint): void {
-    if (this.#expected !== null && firstOffset <= this.#expected && lastOffset >= this.#expected)
+  passFiltered({ fetchedOffset, lastOffset }: FilteredRecords): void {
+    if (this.#expected !== null && fetchedOffset <= this.#expected && lastOffset >= this.#expected)
       this.#expected = lastOffset + 1n;
   }
 

@@ -44,7 +44,7 @@ export interface TailOptions {
   /** Records in order; some may be repeats. */
   readonly onRecords: (partition: number, records: readonly TailedRecord[], nextOffset: bigint) => void;
   /** Between these offsets there is nothing for readers. */
-  readonly onFiltered: (partition: number, firstOffset: bigint, lastOffset: bigint) => void;
+  readonly onFiltered: (partition: number, fetchedOffset: bigint, lastOffset: bigint) => void;
   /** The brokers answered. Called before their records are handed over. */
   readonly onFetched: () => void;
   /** Reading cannot continue: `onRecords` threw, a batch is unreadable, or kafkajs gave up. */
@@ -107,9 +107,8 @@ export class TopicTail {
       if (this.#paused.size > 0) consumer.pause([{ topic, partitions: [...this.#paused] }]);
     });
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
-      const { batchSize, lastOffset, partition } = payload;
-      const firstOffset = (payload.firstOffset as string | null) ?? lastOffset;
-      if (batchSize === 0) onFiltered(partition, BigInt(firstOffset), BigInt(lastOffset));
+      const { batchSize, fetchedOffset, lastOffset, partition } = payload;
+      if (batchSize === 0) onFiltered(partition, BigInt(fetchedOffset), BigInt(lastOffset));
     });
     consumer.on(consumer.events.REQUEST, ({ payload }) => {
       if (payload.apiName === 'Fetch') onFetched();

@@ -190,7 +190,7 @@ export class Inputs {
     const inbox = this.#inboxOf(filtered.topic);
     if (inbox === undefined) return;
     const before = inbox.expected();
-    inbox.passFiltered(filtered.firstOffset, filtered.lastOffset);
+    inbox.passFiltered(filtered);
     this.#noteEpoch(filtered, before, inbox.expected());
   }
 

@@ -104,8 +104,8 @@ export class LedgerReader {
       partitionCount: options.laneCount,
       nextOffset: (lane) => this.#next[lane] ?? 0n,
       onRecords: (lane, records, nextOffset) => this.#read(lane, records.map(recordOf), nextOffset),
-      onFiltered: (lane, firstOffset, lastOffset) => {
-        if (firstOffset <= this.position(lane)) this.#pass(lane, lastOffset + 1n);
+      onFiltered: (lane, fetchedOffset, lastOffset) => {
+        if (fetchedOffset <= this.position(lane)) this.#pass(lane, lastOffset + 1n);
       },
       onFetched: () => this.#fetched(),
     });

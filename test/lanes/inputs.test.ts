@@ -91,7 +91,7 @@ test('an idle lane says in the ledger what it has stepped over, once in ten seco
     inputs.admit({} as InputHandlers, transaction, Infinity);
     return !transaction.isEmpty();
   };
-  inputs.passFiltered({ topic: transfers, lane: 0, leaderEpoch: 0, firstOffset: 0n, lastOffset: 4n });
+  inputs.passFiltered({ topic: transfers, lane: 0, leaderEpoch: 0, fetchedOffset: 0n, lastOffset: 4n });
   expect(isCommitted()).toBe(false);
   nowMs += 10_000;
   expect(isCommitted()).toBe(true);
