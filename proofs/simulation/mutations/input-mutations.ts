@@ -9,7 +9,7 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the inbox does not step over filtered records',
-    find: 'this.#expected !== null && firstOffset <= this.#expected && lastOffset >= this.#expected',
+    find: 'this.#expected !== null && fetchedOffset <= this.#expected && lastOffset >= this.#expected',
     replace: 'Number.isNaN(0)',
   },
   {
