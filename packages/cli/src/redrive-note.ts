@@ -9,7 +9,7 @@ export interface RedriveNote {
   readonly letterOffset: bigint;
   /** The note's own offset, in the same partition. */
   readonly offset: bigint;
-  /** The dead letter's own key; null: it had none. */
+  /** The key of the command that the dead letter holds; null: it has none, or holds no command. */
   readonly letterKey: string | null;
   /** The key for publishing it again; empty: it was acknowledged. */
   readonly key: string;

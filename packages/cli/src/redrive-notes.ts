@@ -24,13 +24,19 @@ export async function readNotes(
   settings: CliSettings,
 ): Promise<{ notes: Map<string, RedriveNote[]>; hidden: readonly string[] }> {
   const notes = new Map<string, RedriveNote[]>();
+  const decisions = new Set<string>();
+  const { deadLetters, operatorDecisions } = topicNames(settings.TOPIC_PREFIX);
   const hidden = await readTopics(settings, {
-    topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
+    topics: [deadLetters],
     onRecord: (record) => {
       const note = noteOf(record);
-      if (note === null) return;
+      if (note === null) {
+        if (record.headers['dlq-topic'] === operatorDecisions) decisions.add(letterName(record));
+        return;
+      }
       const name = notedLetter(note);
-      notes.set(name, [...(notes.get(name) ?? []), note]);
+      const known = decisions.has(name) ? { ...note, letterKey: null } : note;
+      notes.set(name, [...(notes.get(name) ?? []), known]);
     },
   });
   return { notes, hidden };

@@ -20,8 +20,7 @@ import { ANSWERED_REASONS, inText, originalHeaders, summaryOf } from './dead-let
 export interface RedriveTarget {
   topic: string;
   key: string;
-  /** Null: an operator's decision. */
-  commandType: CommandType | null;
+  commandType: CommandType;
 }
 
 /**
@@ -31,10 +30,14 @@ export interface RedriveTarget {
 function targetOf(letter: RawRecord, topics: TopicNames, newKey: string | null): RedriveTarget {
   const { source } = summaryOf(inText(letter));
   const commandType = COMMAND_TYPES.find((type) => topics.commands[type] === source.topic) ?? null;
-  if (source.topic === null || (commandType === null && source.topic !== topics.operatorDecisions)) {
+  if (source.topic === topics.operatorDecisions) {
+    // Only `resolve` checks whether a decision may pay twice. The publisher may have acted on the result since.
+    throw unsent('refused', "it is an operator's decision: check with `show`, and decide again with `resolve`");
+  }
+  if (source.topic === null || commandType === null) {
     throw unsent(
       'refused',
-      `the dead letter came from ${source.topic ?? 'an unknown topic'}, which is not a topic of commands or decisions under this TOPIC_PREFIX`,
+      `the dead letter came from ${source.topic ?? 'an unknown topic'}, which is not a topic of commands under this TOPIC_PREFIX`,
     );
   }
   if (letter.value === null) throw unsent('refused', 'the message has no value to send again');
@@ -47,11 +50,6 @@ function targetOf(letter: RawRecord, topics: TopicNames, newKey: string | null):
   if (newKey !== null) {
     const problem = keyProblem(newKey);
     if (problem !== null) throw unsent('usage', `--key: ${problem}`);
-    if (commandType === null)
-      throw new CliFailure(
-        'usage',
-        'a decision is about its own key only: instead of --key, decide again with `resolve`',
-      );
     return { topic: source.topic, key: newKey, commandType };
   }
   const read = readKey(letter.key);
@@ -72,11 +70,6 @@ function consequencesOf(
   nowMs: number,
 ): string[] {
   const { reason } = summaryOf(inText(letter));
-  if (target.commandType === null) {
-    return [
-      'the processor judges the decision again, and refuses it unless the revision that it names is still the current one',
-    ];
-  }
   const notes: string[] = ['it counts as a new message, so COMMAND_MAX_AGE starts now'];
   const expiresAt = originalHeaders(letter)['expires-at']?.[0]?.toString();
   const expiresMs = expiresAt === undefined ? Infinity : instantMs(expiresAt);
@@ -211,12 +204,6 @@ export function readyOf(
   const entry = known ?? null;
   const isNewKey = target.key !== ownKey;
   const notes = consequencesOf(letter, target, entry, isNewKey, Date.now());
-  if (target.commandType === null) {
-    // Its operator knows that it changed nothing, and the publisher may have acted on the result since.
-    const instead = `Check with \`show ${target.key}\` and decide again with \`resolve\`, or redrive this one alone`;
-    if (isBulk) throw unsent('refused', `it is an operator's decision. ${instead}`);
-    return { kind: 'ready', letter, target, notes };
-  }
   const doubts = [
     earlierRedriveOf(letter, redrives),
     ownKey === null ? null : whyItMayBePaid(letter.timestampMs, ownKey, ledger),

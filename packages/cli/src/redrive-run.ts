@@ -59,7 +59,7 @@ export async function runRedrives(
       const knownNotes = [...notes.values()].flat();
       const claim = (part: readonly ReadyRedrive[]): Promise<ClaimedBy[]> => {
         const claims = part.map(({ letter, target }) => {
-          return { letter, key: target.key, because: null, isPayment: target.commandType !== null, knownNotes };
+          return { letter, key: target.key, because: null, isPayment: true, knownNotes };
         });
         return claimLetters(settings, operator, claims);
       };
@@ -150,8 +150,8 @@ async function fingerprintOf(
   registry: RecordRegistry | null,
   { letter, target }: ReadyRedrive,
 ): Promise<string | null> {
+  if (registry === null) return null;
   const { commandType, topic } = target;
-  if (registry === null || commandType === null) return null;
   const headers = Object.fromEntries(Object.entries(letter.headers).map(([name, values]) => [name, [...values]]));
   return (await messageContent(registry, { topic, headers, value: letter.value }, commandType)).fingerprint;
 }
@@ -170,12 +170,8 @@ async function publishOne(
   // Its id identifies this message's result.
   const commandId = ownId ?? randomUUID();
   const named = ownId === undefined ? withHeaders(letter, new Map([['ce_id', commandId]])) : letter;
-  // A decision's answer is a revision or a dead letter; `show` of its key has it.
   const asked = { commandId, timeoutMs, ...(fingerprint === null ? {} : { fingerprint }) };
-  const awaited =
-    results === null || target.commandType === null
-      ? null
-      : results.expect(target.key, { ...asked, type: target.commandType });
+  const awaited = results?.expect(target.key, { ...asked, type: target.commandType });
   let at: PublishedAt;
   try {
     const { key, topic } = target;

@@ -222,7 +222,7 @@ describe('resolve', () => {
     expect(await resolve('overtaken', ...retry, '--expected-revision', '2')).toMatchObject({ code: 0 });
   });
 
-  test('that was buried is not redriven with others: the publisher got a different result meanwhile', async () => {
+  test('that was buried is not redriven, and acknowledged it is no doubt about the payment', async () => {
     const key = 'buried-retry';
     await unknownTransfer(stack(), key);
     const absent = ['--decision', 'NOT_EXECUTED', '--reason', 'its publisher sends it anew', '--operator', 'ada'];
@@ -239,10 +239,14 @@ describe('resolve', () => {
     expect(late.stderr).toContain('REFUSED_DECISION');
     expect((await stack().service.effects()).operations['transfer-in'][key]).toEqual(operations['transfer-in'][key]);
     expect(run).toMatchObject({ code: 7, documents: [{ status: 'refused' }] });
-    expect(run.stdout).toMatch(/an operator's decision.*redrive this one alone/);
-    const awaited = await cli('dead-letters', 'redrive', `${partition}/${offset}`, '--await', '--yes');
-    expect(awaited).toMatchObject({ code: 2, stdout: '' });
-    expect(awaited.stderr).toMatch(/leave it out, and check with `show buried-retry`; nothing was sent/);
+    expect(run.stdout).toMatch(/an operator's decision.*decide again with `resolve`/);
+    // Only `resolve` checks whether it may pay twice.
+    const alone = await cli('dead-letters', 'redrive', `${partition}/${offset}`, '--yes');
+    expect(alone).toMatchObject({ code: 7, stdout: '' });
+    const place = `${partition}/${offset}`;
+    expect(await cli('dead-letters', 'acknowledge', place, '--because', 'decided again')).toMatchObject({ code: 0 });
+    const again = await resolve(key, '--decision', 'RETRY', '--reason', 'ticket 4711', '--expected-revision', '2');
+    expect(again).toMatchObject({ code: 0, documents: [{ value: { outcome: 'ACCEPTED' } }] });
   });
 
   describe('a RETRY', () => {

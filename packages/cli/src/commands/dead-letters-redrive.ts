@@ -81,7 +81,7 @@ the payment may have been made:
 - the new key had a command that was forgotten.
 
 With --reason nobody checks each dead letter. So it leaves such dead letters out, and prints why. It also leaves out
-operators' decisions, and those with the key of another one in this run.
+those with the key of another one in this run. It refuses operators' decisions: decide again with \`resolve\`.
 
 Exit codes:
   0  all were published (with --await: and ACCEPTED)
@@ -136,10 +136,6 @@ async function redriveOne(
   const [plan] = await planRedrives(settings, [deadLetter], options);
   if (plan === undefined) throw new Error('a letter has no plan');
   if (plan.kind === 'refused') throw plan.failure;
-  if (flags.await && plan.target.commandType === null) {
-    const instead = `leave it out, and check with \`show ${plan.target.key}\``;
-    throw unsent('usage', `--await does not wait for the outcome of an operator's decision: ${instead}`);
-  }
   if (flags.dryRun) {
     show(output, plannedLine(plan));
     return;
