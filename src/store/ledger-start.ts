@@ -74,7 +74,7 @@ export async function openLedgerStore(options: LedgerStartOptions): Promise<Open
     keptMs: await questions.tombstonesKeptMs(options.tombstonesKeptMs),
     clusterId: await questions.clusterId(),
   }));
-  const awayMsMax = Math.max(AWAY_MS_MIN, keptMs * TOMBSTONES_SEEN_SHARE);
+  const awayMsMax = Math.max(AWAY_MS_MIN, Math.floor(keptMs * TOMBSTONES_SEEN_SHARE));
   const { folder, rebuiltBecause } = await index.open({ topic, laneCount, clusterId, topicId });
   if (rebuiltBecause !== null) log.warn({ event: 'ledger-store-rebuilt', folder, reason: rebuiltBecause });
   const { ends, misfits } = await ask((questions) => compareWithTopic(questions, options, awayMsMax));
