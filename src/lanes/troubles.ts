@@ -66,7 +66,8 @@ export class Troubles {
     const { message, nowMs, reason } = loss;
     const last = this.now(nowMs);
     if (last === null || nowMs - last.lastMs >= SAME_CAUSE_MS) this.#failedInRow = 0;
-    if (reason === 'not-committed') this.#failedInRow += 1;
+    // A refused entry, unlike a message, is refused again for as long as Kafka is not changed.
+    if (reason === 'not-committed' || (reason === 'refused' && soleMessage === null)) this.#failedInRow += 1;
     this.#trouble = {
       losses: (last?.losses ?? 0) + 1,
       sinceMs: last?.sinceMs ?? nowMs,

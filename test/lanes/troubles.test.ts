@@ -1,6 +1,6 @@
 /** How soon a lane that was lost is taken again. */
 import { describe, expect, test } from 'vitest';
-import { Troubles, type LaneLoss } from '../../src/lanes/troubles.ts';
+import { Troubles, type LaneLoss, type MessagePlace } from '../../src/lanes/troubles.ts';
 
 function lostAt(troubles: Troubles, reason: LaneLoss, nowMs: number): number {
   troubles.lost({ reason, message: 'TOPIC_AUTHORIZATION_FAILED', nowMs }, null);
@@ -26,7 +26,17 @@ describe('a lane whose commits fail', () => {
     expect(lostAt(troubles, 'not-committed', 13_000)).toBe(0);
   });
 
-  test.each<LaneLoss>(['fenced', 'refused', 'with-others', 'own-failure', 'not-acquired'])(
+  test('is taken again later where Kafka refuses what is no message, at once where it is one', () => {
+    const refused = (place: MessagePlace | null): number => {
+      const troubles = new Troubles();
+      for (let failure = 1; failure <= 4; failure += 1)
+        troubles.lost({ reason: 'refused', message: 'MESSAGE_TOO_LARGE', nowMs: 1_000 * failure }, place);
+      return troubles.retakeMs();
+    };
+    expect([refused(null), refused({ topic: 'commands', offset: 7n })]).toEqual([300, 0]);
+  });
+
+  test.each<LaneLoss>(['fenced', 'with-others', 'own-failure', 'not-acquired'])(
     'is taken again at once for another reason: %s',
     (reason) => {
       const troubles = new Troubles();
