@@ -46,6 +46,7 @@ export interface JudgedHistory {
   readonly topics: TopicNames;
   readonly plan: Plan;
   readonly read: ReadHistory;
+  readonly broker: Pick<SimulatedBroker, 'seemedShort'>;
   readonly service: SimulatedService;
   readonly fleet: Pick<SimulatedFleet, 'counted' | 'failures' | 'stores'>;
   readonly laneCount: number;
@@ -213,12 +214,20 @@ function takenUpTo(ledger: readonly TopicRecord[], lane: number, topic: string):
   return (value === null ? undefined : positionRecords.decode(value).next[topic]) ?? 0n;
 }
 
-/** Judges the command keys of all events from before transactions may be forgotten. */
-function judgeNames({ absentFromMs, heldForMsMax, plan, read, service }: JudgedHistory): string[] {
+/** From a page of the poller until its events are written. */
+const PUBLISHED_MS_MAX = 10_000;
+
+/**
+ * Judges the command keys of all events from before transactions may be forgotten. While the ledger seems to end too early, the
+ * poller may not know that an intent was written.
+ */
+function judgeNames({ absentFromMs, broker, heldForMsMax, plan, read, service, topics }: JudgedHistory): string[] {
+  const isJudged = ({ timestampMs }: TransactionEvent | QuoteEvent): boolean =>
+    timestampMs < absentFromMs && !broker.seemedShort(topics.ledger, timestampMs, PUBLISHED_MS_MAX);
   const commands = new Map(plan.commands.map((command) => [command.key, command]));
   return judgeNamedCommands({
-    transactionEvents: read.transactionEvents.filter(({ timestampMs }) => timestampMs < absentFromMs),
-    quoteEvents: read.quoteEvents.filter(({ timestampMs }) => timestampMs < absentFromMs),
+    transactionEvents: read.transactionEvents.filter(isJudged),
+    quoteEvents: read.quoteEvents.filter(isJudged),
     results: read.results,
     acts: service.state.effectLog.map((effect) => ({ ...effect, atMs: Math.floor(effect.atMs) })),
     subjectOf: (key) => transactionAmong(commands.get(key)?.fields ?? {}),

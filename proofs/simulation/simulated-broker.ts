@@ -103,6 +103,8 @@ export class SimulatedBroker {
   readonly #aheadMs = new Map<string, number>();
   /** Low ends that new leaders report until an instant, by partition. */
   readonly #shownEnds = new Map<string, { end: number; untilMs: number }>();
+  /** When partitions seemed to end too early. */
+  readonly #shortSpans: { readonly topic: string; readonly fromMs: number; readonly untilMs: number }[] = [];
   readonly #producers = new Map<string, Coordinated>();
   /** How often its partition's leader has moved, by partition. */
   readonly #moves = new Map<string, number>();
@@ -177,7 +179,17 @@ export class SimulatedBroker {
     const name = `${topic}/${partition}`;
     this.#moves.set(name, (this.#moves.get(name) ?? 0) + 1);
     this.log(topic, partition).newLeader();
-    this.#shownEnds.set(`${topic}/${partition}`, { end, untilMs: this.#time.nowMs + forMs });
+    const fromMs = this.#time.nowMs;
+    const untilMs = fromMs + forMs;
+    this.#shownEnds.set(name, { end, untilMs });
+    this.#shortSpans.push({ topic, fromMs, untilMs });
+  }
+
+  /** Whether a partition of the topic seemed to end too early at the instant, or less than `marginMs` before. */
+  seemedShort(topic: string, atMs: number, marginMs: number): boolean {
+    return this.#shortSpans.some(
+      (span) => span.topic === topic && atMs >= span.fromMs && atMs < span.untilMs + marginMs,
+    );
   }
 
   /** The end that the leader reports and up to which it lets readers read; Infinity: the true end. */

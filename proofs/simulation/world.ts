@@ -63,13 +63,17 @@ export class SimulatedWorld<Broker extends SimulatedBroker = SimulatedBroker> {
   }
 
   judged(
-    given: Omit<GivenHistory, 'fleet' | 'heldForMsMax' | 'honourKeys' | 'laneCount' | 'read' | 'service' | 'topics'>,
+    given: Omit<
+      GivenHistory,
+      'broker' | 'fleet' | 'heldForMsMax' | 'honourKeys' | 'laneCount' | 'read' | 'service' | 'topics'
+    >,
   ): ReturnType<typeof judgeHistory> {
     const { broker, config, scenario } = this.#options;
     return judgeHistory({
       ...given,
       topics: this.topics,
       read: readHistory(broker, this.topics),
+      broker,
       service: this.service,
       fleet: this.fleet,
       laneCount: scenario.laneCount,
