@@ -23,13 +23,14 @@ const { KafkaJSConnectionClosedError, KafkaJSRequestTimeoutError } = require('ka
 
 const TOPIC_AUTHORIZATION_FAILED = 29;
 const MESSAGE_TOO_LARGE = 10;
+const LEADER_NOT_AVAILABLE = 5;
 const RETRY = { initialRetryTime: 1, maxRetryTime: 2, retries: 3, factor: 0.2, multiplier: 1.6 };
 /** Of partition 0 or 1, whichever its murmur2 says. */
 const RECORD = { topic: TOPIC, key: Buffer.from('key'), value: Buffer.from('paid'), headers: {} };
 
 type Write = () => Promise<unknown>;
 /** How one Produce request ends. */
-type Try = (write: Write) => Promise<unknown>;
+type Try = (write: Write, request: ProduceRequest) => Promise<unknown>;
 
 const written: Try = (write) => write();
 const writtenAndNotAnswered: Try = async (write) => {
@@ -55,7 +56,7 @@ class ScriptedCluster extends InMemoryCluster {
     const produce = (request: ProduceRequest): Promise<unknown> => {
       this.produced += 1;
       const next = this.tries.length > 1 ? this.tries.shift() : this.tries[0];
-      return (next ?? written)(() => broker.produce(request));
+      return (next ?? written)(() => broker.produce(request), request);
     };
     return Object.create(broker, { produce: { value: produce } }) as typeof broker;
   }
@@ -138,6 +139,22 @@ describe('a publication', () => {
   test('is tried a limited number of times', async () => {
     expect(await failureOf(cut)).toMatchObject({ mayBeWritten: true });
     expect(cluster.produced).toBe(1 + RETRY.retries);
+  });
+
+  test('that is tried again does not keep those of other partitions back', async () => {
+    const order: string[] = [];
+    // The first partition has no leader until the other one was written.
+    const leaderless: Try = (write, { topicData }) =>
+      topicData[0]?.partitions[0]?.partition === 0 && order.length === 0
+        ? refused(LEADER_NOT_AVAILABLE)(write, { producerId: 0, topicData })
+        : write();
+    cluster.tries = [leaderless];
+    const publish = async (partition: number, value: string): Promise<void> => {
+      await publisher.publish({ ...RECORD, key: null, partition, value: Buffer.from(value) });
+      order.push(value);
+    };
+    await Promise.all([publish(0, 'first'), publish(0, 'second'), publish(1, 'other')]);
+    expect(order).toEqual(['other', 'first', 'second']);
   });
 
   test('that failed does not keep the next one back', async () => {

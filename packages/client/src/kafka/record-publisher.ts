@@ -3,21 +3,23 @@
  *
  * Stages: records wait in a queue -> those at its head for the same partition form a batch -> one send, retried a limited
  * number of times -> each caller gets the offset. One send runs at a time: an idempotent kafkajs producer loses and
- * duplicates records when sends overlap, and a send to several partitions can succeed although one was never written.
+ * duplicates records when sends overlap, and a send to several partitions can succeed although one was never written. While a
+ * batch waits for its next try, those of other partitions are sent: a partition without a leader holds up its own records only.
  *
  * We retry ourselves: kafkajs shows only the last error of its own retries, and a refusal does not show whether an earlier
  * try wrote.
  *
- * The producer belongs to this object. After a failed send it is discarded, because its sequence numbers may no longer match
- * the broker's; the next send creates another. A failed record may or may not have been written.
+ * The producer belongs to this object. After the last try of a batch failed it is discarded, because its sequence numbers may no
+ * longer match the broker's; the next send creates another. A failed record may or may not have been written. A batch that is
+ * retried by the new producer may be written twice.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Kafka, type Producer } from 'kafkajs';
 import { laneOf } from 'payment-processor-contract/keys';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { disconnectWithin } from 'payment-processor-contract/kafka/disconnecting';
 import type { LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { messageOf } from 'payment-processor-contract/registry-http';
+import { settledWithin } from 'payment-processor-contract/settled-within';
 import { missingTopicsRemedy } from 'payment-processor-contract/topics';
 
 const { KafkaJSNumberOfRetriesExceeded } = kafkajs;
@@ -68,6 +70,15 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
+/** Records of one partition that are sent together. */
+interface Batch {
+  readonly waiting: readonly Waiting[];
+  tries: number;
+  /** Of the monotonic clock. */
+  notBeforeMs: number;
+  mayBeWritten: boolean;
+}
+
 /** Queue limit: a publisher that is faster than its cluster must get an error, not fill its memory. */
 const QUEUE_RECORDS_MAX = 10_000;
 /** Keeps one send well below a command topic's batch limit of 1 MiB. */
@@ -83,6 +94,10 @@ export class RecordPublisher {
   readonly #retry: typeof LANE_RETRY;
   readonly #partitionCounts: ReadonlyMap<string, number>;
   readonly #queue: Waiting[] = [];
+  /** By topic and partition, whose other records wait. */
+  readonly #retried = new Map<string, Batch>();
+  /** Resolved when a record comes. */
+  #news = Promise.withResolvers<undefined>();
   #producer: Producer | null = null;
   #sending: Promise<void> | null = null;
   #closed = false;
@@ -119,6 +134,7 @@ export class RecordPublisher {
     const partition = this.#partitionOf(record);
     return new Promise((resolve, reject) => {
       this.#queue.push({ record, partition, resolve, reject });
+      this.#news.resolve(undefined);
       this.#sending ??= this.#sendAll();
     });
   }
@@ -146,21 +162,36 @@ export class RecordPublisher {
   async #sendAll(): Promise<void> {
     // One turn later, so that records published together are sent together.
     await Promise.resolve();
-    while (this.#queue.length > 0) await this.#send(this.#takeBatch());
+    while (this.#queue.length > 0 || this.#retried.size > 0) {
+      const batch = this.#nextBatch(performance.now());
+      if (batch === null) await this.#awaitNext();
+      else await this.#send(batch);
+    }
     this.#sending = null;
   }
 
-  /** Takes the record at the head and the following ones for the same partition, up to the limit of one send. */
-  #takeBatch(): Waiting[] {
-    const [first] = this.#queue;
-    if (first === undefined) return [];
+  /** Null: everything waits for a later try. */
+  #nextBatch(nowMs: number): Batch | null {
+    const due = [...this.#retried.values()].find(({ notBeforeMs }) => notBeforeMs <= nowMs);
+    if (due !== undefined) return due;
+    const first = this.#queue.find((waiting) => !this.#retried.has(placeOf(waiting)));
+    return first === undefined ? null : this.#takeBatch(placeOf(first));
+  }
+
+  async #awaitNext(): Promise<void> {
+    const dueMs = Math.min(...[...this.#retried.values()].map(({ notBeforeMs }) => notBeforeMs));
+    this.#news = Promise.withResolvers();
+    await settledWithin(this.#news.promise, Math.max(0, dueMs - performance.now()));
+  }
+
+  /** Takes the records for the partition, up to the limit of one send. */
+  #takeBatch(place: string): Batch {
     const batch: Waiting[] = [];
     const rest: Waiting[] = [];
     let bytes = 0;
     for (const waiting of this.#queue) {
       const fits = batch.length === 0 || bytes + bytesOf(waiting.record) <= SEND_BYTES_MAX;
-      const isSamePartition = waiting.record.topic === first.record.topic && waiting.partition === first.partition;
-      if (isSamePartition && fits && batch.length < SEND_RECORDS_MAX) {
+      if (placeOf(waiting) === place && fits && batch.length < SEND_RECORDS_MAX) {
         batch.push(waiting);
         bytes += bytesOf(waiting.record);
       } else {
@@ -168,35 +199,34 @@ export class RecordPublisher {
       }
     }
     this.#queue.splice(0, this.#queue.length, ...rest);
-    return batch;
+    return { waiting: batch, tries: 0, notBeforeMs: 0, mayBeWritten: false };
   }
 
-  async #send(batch: Waiting[]): Promise<void> {
-    let mayBeWritten = false;
-    for (let retries = 0; ; retries += 1) {
-      try {
-        const { partition, offset } = await this.#write(batch);
-        batch.forEach((waiting, index) => waiting.resolve({ partition, offset: offset + BigInt(index) }));
-        return;
-      } catch (error) {
-        mayBeWritten ||= !isRefusal(error);
-        if (retries < this.#retry.retries && isWorthRetrying(error)) {
-          await delay(pauseMs(retries, this.#retry));
-          continue;
-        }
-        await this.#dropProducer();
-        for (const waiting of batch) waiting.reject(publishError(error, waiting.record.topic, mayBeWritten));
+  async #send(batch: Batch): Promise<void> {
+    const [first] = batch.waiting;
+    if (first === undefined) throw new Error('a batch has no records');
+    const place = placeOf(first);
+    try {
+      const { partition, offset } = await this.#write(batch.waiting, first);
+      this.#retried.delete(place);
+      batch.waiting.forEach((waiting, index) => waiting.resolve({ partition, offset: offset + BigInt(index) }));
+    } catch (error) {
+      batch.mayBeWritten ||= !isRefusal(error);
+      if (batch.tries < this.#retry.retries && isWorthRetrying(error)) {
+        batch.notBeforeMs = performance.now() + pauseMs(batch.tries, this.#retry);
+        batch.tries += 1;
+        this.#retried.set(place, batch);
         return;
       }
+      this.#retried.delete(place);
+      await this.#dropProducer();
+      const { topic } = first.record;
+      for (const waiting of batch.waiting) waiting.reject(publishError(error, topic, batch.mayBeWritten));
     }
   }
 
   /** One try. @returns the first record's offset */
-  async #write(batch: readonly Waiting[]): Promise<PublishedAt> {
-    const [first] = batch;
-    if (first === undefined) throw new Error('a batch has no records');
-    const { partition } = first;
-    const { topic } = first.record;
+  async #write(batch: readonly Waiting[], { partition, record: { topic } }: Waiting): Promise<PublishedAt> {
     const producer = await this.#openProducer();
     const written = await producer.send({
       topic,
@@ -226,6 +256,10 @@ export class RecordPublisher {
     this.#producer = null;
     if (producer !== null) await disconnectWithin(producer, DISCONNECT_TIMEOUT_MS);
   }
+}
+
+function placeOf({ partition, record }: Waiting): string {
+  return `${record.topic}/${partition}`;
 }
 
 function bytesOf({ headers, key, value }: KeyedRecord): number {
