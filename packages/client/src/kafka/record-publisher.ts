@@ -96,6 +96,8 @@ export class RecordPublisher {
   readonly #queue: Waiting[] = [];
   /** By topic and partition, whose other records wait. */
   readonly #retried = new Map<string, Batch>();
+  /** The last send was a retry. */
+  #isRetry = false;
   /** Resolved when a record comes. */
   #news = Promise.withResolvers<undefined>();
   #producer: Producer | null = null;
@@ -173,8 +175,10 @@ export class RecordPublisher {
   /** Null: everything waits for a later try. */
   #nextBatch(nowMs: number): Batch | null {
     const due = [...this.#retried.values()].find(({ notBeforeMs }) => notBeforeMs <= nowMs);
-    if (due !== undefined) return due;
     const first = this.#queue.find((waiting) => !this.#retried.has(placeOf(waiting)));
+    // In turn: a try may take as long as a request's timeout.
+    this.#isRetry = due !== undefined && (first === undefined || !this.#isRetry);
+    if (this.#isRetry) return due ?? null;
     return first === undefined ? null : this.#takeBatch(placeOf(first));
   }
 
