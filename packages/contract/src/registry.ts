@@ -154,6 +154,9 @@ export class RecordRegistry {
       };
     }
     const schemaId = bytes.readInt32BE(1);
+    // Not asked for: a gateway in front of the registry may have no route for it, and that looks like an outage.
+    if (schemaId < 0)
+      return { kind: 'unreadable', problem: `schema id ${schemaId} is negative, so no registry has it` };
     const name = `${topic} ${schemaId}`;
     const known = this.#writers.get(name);
     if (known !== undefined) return readBy(known, schemaId, bytes);

@@ -70,6 +70,15 @@ test('an id that the subject’s latest version has is known, whatever is said o
   expect(registry.slept).toEqual([]);
 });
 
+test('a negative id is not asked for, whatever a gateway makes of it', async () => {
+  const registry = new Registry({ 'by id': [AWAY], 'in subject': [AWAY], latest: [AWAY] });
+  expect(await registry.decode(-1)).toMatchObject({
+    kind: 'unreadable',
+    problem: expect.stringContaining('negative') as string,
+  });
+  expect(registry.asked).toEqual([]);
+});
+
 test('what is away when it is asked again has said nothing: the message waits', async () => {
   const registry = new Registry({ 'by id': [UNKNOWN, AWAY, UNKNOWN], 'in subject': [KNOWN], latest: [OLDER] });
   expect(await registry.decode()).toMatchObject({ kind: 'unavailable', failure: { kind: 'server-error' } });
