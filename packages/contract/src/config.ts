@@ -198,7 +198,7 @@ export const SETTINGS = {
   ),
   API_IDEMPOTENT_OPERATIONS: setting(
     'transfer-in',
-    'Operations whose Idempotency-Key the service is known to honour; may be empty. A change also applies to earlier calls that are not settled.',
+    'Operations whose Idempotency-Key the service is known to honour; may be empty. A change also applies to earlier calls that are not settled. With execute-quote, a two-step quote that expires while its execution is repeated ends REFUSED and is not made anew.',
     operationList,
   ),
   API_IDEMPOTENCY_RETENTION: setting(
