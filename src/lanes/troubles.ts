@@ -65,9 +65,10 @@ export class Troubles {
   lost(loss: { reason: LaneLoss; message: string; nowMs: number }, soleMessage: MessagePlace | null): void {
     const { message, nowMs, reason } = loss;
     const last = this.now(nowMs);
-    if (last === null || nowMs - last.lastMs >= SAME_CAUSE_MS) this.#failedInRow = 0;
-    // A refused entry, unlike a message, is refused again for as long as Kafka is not changed.
-    if (reason === 'not-committed' || (reason === 'refused' && soleMessage === null)) this.#failedInRow += 1;
+    // A refused message is set aside soon; a refused entry is refused again for as long as Kafka is not changed.
+    const isMessage = reason === 'refused' && soleMessage !== null;
+    if (last === null || nowMs - last.lastMs >= SAME_CAUSE_MS || isMessage) this.#failedInRow = 0;
+    if (reason === 'not-committed' || (reason === 'refused' && !isMessage)) this.#failedInRow += 1;
     this.#trouble = {
       losses: (last?.losses ?? 0) + 1,
       sinceMs: last?.sinceMs ?? nowMs,

@@ -27,13 +27,14 @@ describe('a lane whose commits fail', () => {
   });
 
   test('is taken again later where Kafka refuses what is no message, at once where it is one', () => {
-    const refused = (place: MessagePlace | null): number => {
+    const refused = (first: MessagePlace | null, last: MessagePlace | null): number => {
       const troubles = new Troubles();
-      for (let failure = 1; failure <= 4; failure += 1)
+      for (const [failure, place] of [first, first, first, first, last].entries())
         troubles.lost({ reason: 'refused', message: 'MESSAGE_TOO_LARGE', nowMs: 1_000 * failure }, place);
       return troubles.retakeMs();
     };
-    expect([refused(null), refused({ topic: 'commands', offset: 7n })]).toEqual([300, 0]);
+    const message = { topic: 'commands', offset: 7n };
+    expect([refused(null, null), refused(message, message), refused(null, message)]).toEqual([600, 0, 0]);
   });
 
   test.each<LaneLoss>(['fenced', 'with-others', 'own-failure', 'not-acquired'])(
