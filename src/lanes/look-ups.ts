@@ -3,7 +3,7 @@
  *
  *   idle      no question is open
  *   scanning  one window after the other: the minutes around the expected creation time, the hour before, the hour
- *             after; then, if a question needs it, the week before
+ *             after; then, if a question needs it, the week before, which lets the others have a turn now and then
  *
  * Any page whose request began after the question can answer it with `found`. Only whole scans that began after the question
  * can answer it with `not-found`. The scanner assumes nothing about the order of pages. Scans of each window alternate between
@@ -22,6 +22,8 @@ import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-que
 const PAGE_LIMIT = 100;
 /** Pages of one scan: 100,000 transactions. A longer scan fails: it cannot answer `not-found`. */
 const PAGES_MAX = 1_000;
+/** Pages of the week between two turns of the other windows. */
+const WEEK_PAGES_AT_ONCE = 20;
 /** Tries for one page; then the scan fails. The pauses between them add up to 6 seconds, or to 25 if the service asks for more. */
 const PAGE_TRIES_MAX = 6;
 const PAGE_AGAIN_MS = 200;
@@ -48,7 +50,8 @@ const WINDOWS: readonly Window[] = [
   { fromMs: 9 * MINUTE_MS, toMs: HOUR_MS },
 ];
 /** An incoming payment may wait long for its rejection. */
-const WINDOWS_OF_OLDER: readonly Window[] = [...WINDOWS, { fromMs: -7 * 24 * HOUR_MS, toMs: -59 * MINUTE_MS }];
+const WEEK: Window = { fromMs: -7 * 24 * HOUR_MS, toMs: -59 * MINUTE_MS };
+const STAGE_OF_WEEK = WINDOWS.length;
 
 /** Questions share a scan if their expected creation times are at most this far apart. */
 const SHARED_SPREAD_MS = 10 * MINUTE_MS;
@@ -82,27 +85,32 @@ export class LookUps {
     // Wait a turn, so that simultaneous questions share a scan.
     await Promise.resolve();
     while (this.#questions.open > 0) {
-      // Each window in turn: new questions must not keep older ones from their next window.
-      for (const [stage, window] of WINDOWS_OF_OLDER.entries()) {
-        this.#questions.admitAsked();
-        const questions = scannedTogether(this.#questions.atStage(stage));
-        if (questions.length > 0) await this.#scan(questions, stage, window);
-      }
+      await this.#scanHours();
+      await this.#scan(STAGE_OF_WEEK, WEEK);
     }
     this.#isScanning = false;
   }
 
+  /** Each window in turn: new questions must not keep older ones from their next window. */
+  async #scanHours(): Promise<void> {
+    for (const [stage, window] of WINDOWS.entries()) await this.#scan(stage, window);
+  }
+
   /** Scans one window for the questions of its stage; pages may answer other questions too. */
-  async #scan(questions: readonly Question[], stage: number, window: Window): Promise<void> {
+  async #scan(stage: number, window: Window): Promise<void> {
+    this.#questions.admitAsked();
+    const questions = scannedTogether(this.#questions.atStage(stage));
+    if (questions.length === 0) return;
     const beganMonotonicMs = this.#clock.monotonicMs();
     const sortOrder = this.#sortOrders.get(stage) ?? 'desc';
     this.#sortOrders.set(stage, sortOrder === 'desc' ? 'asc' : 'desc');
     const filter = { ...windowOf(questions, window), sortOrder };
-    const scan = await this.#pages(filter, () => questions.some((question) => this.#questions.isOpen(question)));
+    const isWanted = (): boolean => questions.some((question) => this.#questions.isOpen(question));
+    const scan = await this.#pages(filter, isWanted, stage === STAGE_OF_WEEK);
     for (const question of questions) {
       if (!this.#questions.isOpen(question)) continue;
-      const windows = question.query.mayBeOlder ? WINDOWS_OF_OLDER : WINDOWS;
-      if (scan.kind === 'whole' && stage + 1 < windows.length) {
+      const lastStage = question.query.mayBeOlder ? STAGE_OF_WEEK : STAGE_OF_WEEK - 1;
+      if (scan.kind === 'whole' && stage < lastStage) {
         question.stage = stage + 1;
         continue;
       }
@@ -111,7 +119,8 @@ export class LookUps {
     }
   }
 
-  async #pages(filter: TransactionFilter, isWanted: () => boolean): Promise<Scan> {
+  /** @param isLong the scan lets those of the hours have a turn */
+  async #pages(filter: TransactionFilter, isWanted: () => boolean, isLong: boolean): Promise<Scan> {
     const cursors = new Set<string>();
     let cursor: string | null = null;
     for (let count = 0; count < PAGES_MAX; count += 1) {
@@ -127,6 +136,7 @@ export class LookUps {
       }
       cursor = page.nextCursor;
       cursors.add(cursor);
+      if (isLong && cursors.size % WEEK_PAGES_AT_ONCE === 0) await this.#scanHours();
     }
     return { kind: 'failed', reason: `more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through` };
   }

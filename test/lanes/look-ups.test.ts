@@ -97,6 +97,26 @@ describe('a look-up', () => {
     expect(service.filters.length).toBeLessThan(16);
   });
 
+  it('that searches the whole week does not hold up the others', async () => {
+    const older = many(20_000).map((stored) => ({ ...stored, createdMs: stored.createdMs - 2 * HOUR_MS }));
+    const service = new ManyTransactions([...older, { id: 'new', createdMs: NOW_MS }]);
+    const lookUps = new LookUps(service, systemClock);
+    const answered: string[] = [];
+    const find = async (id: string, mayBeOlder: boolean): Promise<void> => {
+      const { outcome } = await lookUps.find(query(id, { mayBeOlder }));
+      answered.push(`${id} ${outcome.kind} after ${service.filters.length}`);
+    };
+    const week = find('unlisted', true);
+    // The week's scan is under way.
+    await new Promise<void>((resolve) => {
+      service.onRequest = () => {
+        if (service.filters.length === 10) resolve();
+      };
+    });
+    await Promise.all([week, find('unlisted-soon', false)]);
+    expect(answered).toEqual(['unlisted-soon not-found after 26', 'unlisted not-found after 206']);
+  });
+
   it('has failed at once where asking again is of no use', async () => {
     const service = new ManyTransactions(many(300));
     service.failures.push(aFailure('unauthorized'));
