@@ -7,7 +7,8 @@ import { handledText, notedLetter, type RedriveNote } from './redrive-note.ts';
 
 /** A dead letter by its place, or a command by its key alone. */
 export type Letter =
-  { readonly place: string; readonly ownKey: string | null } | { readonly place: null; readonly ownKey: string };
+  | { readonly place: string; readonly ownKey: string | null; readonly content: string | null }
+  | { readonly place: null; readonly ownKey: string; readonly content: null };
 
 export class RedriveFamilies {
   readonly #notes: readonly RedriveNote[];
@@ -65,15 +66,11 @@ export class RedriveFamilies {
   }
 }
 
-function originOfLetter({ ownKey, place }: Letter): string {
-  return place === null ? ownKey : (ownKey ?? nameOf(place));
+/** No key has a blank. */
+function originOfLetter(letter: Letter): string {
+  return letter.ownKey ?? letter.content ?? `letter ${letter.place}`;
 }
 
 function originOf(note: RedriveNote): string {
-  return originOfLetter({ place: notedLetter(note), ownKey: note.letterKey });
-}
-
-/** No key has a blank. */
-function nameOf(letter: string): string {
-  return `letter ${letter}`;
+  return originOfLetter({ place: notedLetter(note), ownKey: note.letterKey, content: note.letterContent });
 }

@@ -1,4 +1,5 @@
 /** The note of a redrive or acknowledgement, on the partition of its dead letter: its shape and its words. Pure. */
+import { createHash } from 'node:crypto';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { NOTE_HEADERS, notedOffset } from '../../../src/producers/dead-letter-notes.ts';
 import { isoOf } from './event-output.ts';
@@ -11,6 +12,8 @@ export interface RedriveNote {
   readonly offset: bigint;
   /** The key of the command that the dead letter holds; null: it has none, or holds no command. */
   readonly letterKey: string | null;
+  /** Instead of its key, the content of a message without one. */
+  readonly letterContent: string | null;
   /** The key for publishing it again; empty: it was acknowledged. */
   readonly key: string;
   /** Why it was acknowledged; null: it was redriven. */
@@ -32,6 +35,7 @@ export function noteOf(
     letterOffset,
     offset,
     letterKey: record.key?.toString('latin1') ?? null,
+    letterContent: null,
     key: headers[NOTE_HEADERS.key] ?? '',
     because: headers[NOTE_HEADERS.because] ?? null,
     operator: headers[NOTE_HEADERS.operator] ?? '',
@@ -42,6 +46,13 @@ export function noteOf(
 
 export function letterName({ partition, offset }: { partition: number; offset: bigint }): string {
   return `${partition}/${offset}`;
+}
+
+/** Of a message without a key: a copy of it has the same. No key has a blank. */
+export function contentName(value: Buffer | null): string {
+  return `content ${createHash('sha256')
+    .update(value ?? '')
+    .digest('hex')}`;
 }
 
 /** The name of the noted letter. */

@@ -12,7 +12,7 @@ import { CLI_RETRY, cliKafka, type CliSettings } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { failureOf, oncePublished, reasonOf } from './failures.ts';
 import { RedriveFamilies } from './redrive-families.ts';
-import { handledText, letterName, notedLetter, noteOf, type RedriveNote } from './redrive-note.ts';
+import { contentName, handledText, letterName, notedLetter, noteOf, type RedriveNote } from './redrive-note.ts';
 import { readTopics } from './topic-reading.ts';
 
 /** A lane's open transaction hides later records from readers, until it ends or times out after 15 s. */
@@ -25,6 +25,7 @@ export async function readNotes(
 ): Promise<{ notes: Map<string, RedriveNote[]>; hidden: readonly string[] }> {
   const notes = new Map<string, RedriveNote[]>();
   const decisions = new Set<string>();
+  const contents = new Map<string, string>();
   const { deadLetters, operatorDecisions } = topicNames(settings.TOPIC_PREFIX);
   const hidden = await readTopics(settings, {
     topics: [deadLetters],
@@ -32,10 +33,12 @@ export async function readNotes(
       const note = noteOf(record);
       if (note === null) {
         if (record.headers['dlq-topic'] === operatorDecisions) decisions.add(letterName(record));
+        else if (record.key === null) contents.set(letterName(record), contentName(record.value));
         return;
       }
       const name = notedLetter(note);
-      const known = decisions.has(name) ? { ...note, letterKey: null } : note;
+      const letterKey = decisions.has(name) ? null : note.letterKey;
+      const known = { ...note, letterKey, letterContent: contents.get(name) ?? null };
       notes.set(name, [...(notes.get(name) ?? []), known]);
     },
   });

@@ -12,7 +12,7 @@ import { CliFailure, unsent } from './exit-codes.ts';
 import { readKeys, type KnownKeys } from './ledger.ts';
 import { forgottenText, isUnread, relatedDoubts, stateOf, whyItMayBePaid } from './payment-doubts.ts';
 import { RedriveFamilies, type Letter } from './redrive-families.ts';
-import { letterName, noteText, whomToAsk, type RedriveNote } from './redrive-note.ts';
+import { contentName, letterName, noteText, whomToAsk, type RedriveNote } from './redrive-note.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { wholeLetter } from './read-letter.ts';
 import { ANSWERED_REASONS, inText, originalHeaders, summaryOf } from './dead-letter.ts';
@@ -231,13 +231,15 @@ export function readyOf(
 }
 
 function placed({ letter, ownKey }: TargetedLetter): Letter {
-  return { place: letterName(letter), ownKey };
+  return { place: letterName(letter), ownKey, content: ownKey === null ? contentName(letter.value) : null };
 }
 
 /** How the letter itself was handled last; null: it was not. */
 function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): string | null {
   const last = redrives.get(letterName(letter))?.at(-1);
-  return last === undefined ? null : `the dead letter was ${noteText(last)}: ${whomToAsk(last)}`;
+  if (last === undefined) return null;
+  const again = last.because === null ? `. If it is not there, redrive this one under ${last.key} again` : '';
+  return `the dead letter was ${noteText(last)}: ${whomToAsk(last)}${again}`;
 }
 
 /** One letter that cannot be sent must not block the others. */

@@ -18,8 +18,10 @@ import { runCli, type CliRun } from './run-cli.ts';
 
 const stack = useStack({ name: 'letters' });
 const ODD_BYTES = Buffer.from([0xff, 0x00, 0xfe]);
-const COMMAND =
-  '{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"InternalAccount:letters-x"},"amount":250}';
+/** Dead letters without a key and with the same content count as one payment. */
+const commandOf = (payer: string): string =>
+  `{"source":{"accountId":"ExternalAccount:${payer}"},"destination":{"accountId":"InternalAccount:letters-x"},"amount":250}`;
+const COMMAND = commandOf('payer-x');
 const JSON_TYPE = ['--header', 'content-type=application/json'];
 
 let processor: RunningProcessor;
@@ -232,7 +234,7 @@ describe('dead-letters acknowledge', () => {
   });
 
   test('is not reported when somebody redrives at the same time; nor is anybody sent to the key of an acknowledgement', async () => {
-    const place = await bury(null, COMMAND, 'crossed');
+    const place = await bury(null, commandOf('crossed'), 'crossed');
     expect(await letters('redrive', place, '--key', 'crossed-1', '--operator', 'bob', '--yes')).toMatchObject({
       code: 0,
     });
@@ -244,7 +246,7 @@ describe('dead-letters acknowledge', () => {
     ]);
     expect(first).toMatchObject({ operator: 'bob', key: 'crossed-1', because: null });
 
-    const handled = await bury(null, COMMAND, 'handled-otherwise');
+    const handled = await bury(null, commandOf('handled-otherwise'), 'handled-otherwise');
     await letters('acknowledge', handled, '--because', 'sent again as y', '--operator', 'ada');
     const run = await letters('redrive', handled, '--key', 'crossed-2', '--yes');
     expect(run.code).toBe(7);
@@ -256,7 +258,7 @@ describe('dead-letters acknowledge', () => {
 
 describe('dead-letters redrive of one', () => {
   test('publishes a message without a key under one that is given, with its bytes and headers', async () => {
-    const place = await bury(null, COMMAND, 'redriven');
+    const place = await bury(null, commandOf('redriven'), 'redriven');
     const without = await letters('redrive', place, '--yes');
     expect(without).toMatchObject({ code: 2 });
     expect(without.stderr).toContain('--key');
@@ -286,7 +288,7 @@ describe('dead-letters redrive of one', () => {
   });
 
   test('marks a dead letter as redriven, and publishes it again only with a flag that says what may come of it', async () => {
-    const place = await bury(null, COMMAND, 'once');
+    const place = await bury(null, commandOf('once'), 'once');
     expect(await letters('redrive', place, '--key', 'once-1', '--operator', 'ada', '--yes')).toMatchObject({ code: 0 });
     const shown = await lettersJson('show', place);
     expect(shown.documents).toMatchObject([{ redriven: [{ key: 'once-1', operator: 'ada' }] }]);
@@ -326,7 +328,7 @@ describe('dead-letters redrive of one', () => {
   });
 
   test('by several people at once publishes the message once', async () => {
-    const place = await bury(null, COMMAND, 'at-once');
+    const place = await bury(null, commandOf('at-once'), 'at-once');
     const keys = ['at-once-1', 'at-once-2', 'at-once-3'];
     const runs = await Promise.all(keys.map((key) => letters('redrive', place, '--key', key, '--yes')));
     expect(runs.map(({ code }) => code).sort()).toEqual([0, 7, 7]);
@@ -335,16 +337,28 @@ describe('dead-letters redrive of one', () => {
     for (const key of keys.filter((other) => other !== winner)) expect(await known(key)).toBe(3);
   });
 
+  test('of a copy without a key requires the flag: who repeats a message without a result sends it as it is', async () => {
+    const [first, copy] = [
+      await bury(null, commandOf('twice'), 'twice-1'),
+      await bury(null, commandOf('twice'), 'twice-2'),
+    ];
+    expect(await letters('redrive', first, '--key', 'twice-a', '--yes')).toMatchObject({ code: 0 });
+    const run = await letters('redrive', copy, '--key', 'twice-b', '--yes');
+    expect(run).toMatchObject({ code: 7, stdout: '' });
+    expect(run.stderr).toMatch(/redriven under twice-a by .* requires --again-may-pay-twice/);
+  });
+
   test('of a message that was buried by reference reads the original, or says where it was', async () => {
     const topic = stack().topics.commands['transfer-in'];
-    const place = await bury(null, COMMAND, 'original');
+    const command = commandOf('original');
+    const place = await bury(null, command, 'original');
     const [buried] = stack()
       .journal.deadLetters()
       .filter(({ headers }) => headers['mark'] === 'original');
     const source = { partition: buried?.headers['dlq-partition'] ?? '', offset: buried?.headers['dlq-offset'] ?? '' };
     const reference = (offset: string, sha256: string) => ({
       key: null,
-      value: COMMAND.slice(0, 10),
+      value: command.slice(0, 10),
       partition: 0,
       headers: {
         'dlq-reason': 'TOO_LARGE',
@@ -353,11 +367,11 @@ describe('dead-letters redrive of one', () => {
         'dlq-partition': source.partition,
         'dlq-offset': offset,
         'dlq-by-reference': 'true',
-        'dlq-value-bytes': String(COMMAND.length),
+        'dlq-value-bytes': String(command.length),
         'dlq-value-sha256': sha256,
       },
     });
-    const sha256 = createHash('sha256').update(COMMAND).digest('hex');
+    const sha256 = createHash('sha256').update(command).digest('hex');
     const base = await sendTo(stack().kafka, stack().topics.deadLetters, [
       ...[reference(source.offset, sha256), reference('999999', sha256), reference(source.offset, 'other')],
     ]);

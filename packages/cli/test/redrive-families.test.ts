@@ -5,12 +5,14 @@ import type { RedriveNote } from '../src/redrive-note.ts';
 
 /** The letter's offset says which one it is. */
 function redriven(letterOffset: bigint, letterKey: string | null, key: string): RedriveNote {
-  const rest = { partition: 0, offset: letterOffset + 100n, because: null, operator: 'dana', timestamp: '' };
+  const place = { partition: 0, offset: letterOffset + 100n, letterContent: letterKey === null ? 'content a' : null };
+  const rest = { ...place, because: null, operator: 'dana', timestamp: '' };
   return { ...rest, letterOffset, letterKey, key, id: `${letterOffset} ${key}` };
 }
 
 function keysOfOthers(notes: readonly RedriveNote[], offset: bigint, ownKey: string | null): string[] {
-  return new RedriveFamilies(notes).othersOf({ place: `0/${offset}`, ownKey }).map(({ key }) => key);
+  const content = ownKey === null ? 'content a' : null;
+  return new RedriveFamilies(notes).othersOf({ place: `0/${offset}`, ownKey, content }).map(({ key }) => key);
 }
 
 const tooEarly = redriven(1n, 'order', 'order-again');
@@ -28,10 +30,12 @@ test('a later letter of the first key names the redrive that was last', () => {
   expect(keysOfOthers([tooEarly, last], 1n, 'order')).toEqual(['order-3']);
 });
 
-test('a letter without a key is known by its place', () => {
+test('a letter without a key is known by its content', () => {
   const notes = [redriven(1n, null, 'made-up'), redriven(1n, null, 'made-up-2')];
   expect(keysOfOthers(notes, 2n, 'made-up')).toEqual(['made-up-2']);
-  expect(keysOfOthers(notes, 9n, null)).toEqual([]);
+  expect(keysOfOthers(notes, 9n, null)).toEqual(['made-up', 'made-up-2']);
+  const another = { place: '0/9', ownKey: null, content: 'content b' };
+  expect(new RedriveFamilies(notes).othersOf(another)).toEqual([]);
 });
 
 test('letters that no redrive connects are other payments, and keys that name each other end the search', () => {
@@ -46,19 +50,19 @@ test('the commands from which a message came are named, however the lanes are re
   const notes = [tooEarly, copy, redriven(3n, 'order', 'order-3')];
   for (const read of [notes, notes.toReversed()]) {
     const families = new RedriveFamilies(read);
-    const letter = { place: null, ownKey: 'order-again' };
+    const letter = { place: null, ownKey: 'order-again', content: null } as const;
     expect(families.ancestorsOf(letter)).toEqual(['order']);
     expect(families.othersOf(letter).map(({ key }) => key)).toContain('order-3');
   }
   const keyless = new RedriveFamilies([redriven(1n, null, 'made-up')]);
-  expect(keyless.ancestorsOf({ place: null, ownKey: 'made-up' })).toEqual([]);
+  expect(keyless.ancestorsOf({ place: null, ownKey: 'made-up', content: null })).toEqual([]);
 });
 
 test('all of several redrives are named, and one of those that say the same', () => {
   const rival = { ...redriven(6n, 'order', 'order-2'), timestamp: 'later' };
   const notes = [redriven(5n, 'order', 'order-2'), redriven(4n, 'order', 'order-3'), rival];
   expect(keysOfOthers(notes, 9n, 'order')).toEqual(['order-2', 'order-3']);
-  expect(new RedriveFamilies(notes).othersOf({ place: '0/9', ownKey: 'order' })).toContain(rival);
+  expect(new RedriveFamilies(notes).othersOf({ place: '0/9', ownKey: 'order', content: null })).toContain(rival);
 });
 
 test('concurrent redrives of connected letters are rivals', () => {

@@ -5,7 +5,7 @@ import { RedriveFamilies } from '../src/redrive-families.ts';
 import { firstBefore, type LetterClaim } from '../src/redrive-notes.ts';
 
 function note(id: string, given: Partial<RedriveNote> = {}): RedriveNote {
-  const place = { partition: 2, offset: 20n, letterOffset: 15n, letterKey: 'order-1' };
+  const place = { partition: 2, offset: 20n, letterOffset: 15n, letterKey: 'order-1', letterContent: null };
   const said = { key: 'order-1-again', because: null, operator: 'dana', timestamp: '2026-01-01T00:00:00.000Z' };
   return { ...place, ...said, id, ...given };
 }

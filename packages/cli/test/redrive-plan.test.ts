@@ -48,7 +48,7 @@ function plan(
 function redriveOf(letterKey: string, key = 'order-1'): RedriveNote {
   const place = { partition: 2, letterOffset: 9n, offset: 30n };
   const handled = { because: null, operator: 'dana', timestamp: '2026-01-01T00:00:00.000Z', id: 'note-1' };
-  return { ...place, ...handled, letterKey, key };
+  return { ...place, ...handled, letterKey, letterContent: null, key };
 }
 
 const UNFLAGGED = { isBulk: false };

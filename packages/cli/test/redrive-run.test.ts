@@ -75,7 +75,8 @@ test.each([
 });
 
 test('a letter is not published if another of its key was redriven meanwhile, and the problem says that it is marked', async () => {
-  const note = { partition: 0, letterOffset: 90n, offset: 91n, letterKey: 'key-0', key: 'key-0b', because: null };
+  const place = { partition: 0, letterOffset: 90n, offset: 91n, letterKey: 'key-0', letterContent: null };
+  const note = { ...place, key: 'key-0b', because: null };
   const theirs = { ...note, operator: 'dana', timestamp: '2026-01-01T00:00:00.000Z', id: 'theirs' };
   const run = parts({ claim: async () => [theirs] });
   const line = await (await redriveEach(all.slice(0, 1), run))[0];

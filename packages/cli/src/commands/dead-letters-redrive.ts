@@ -76,7 +76,8 @@ result. Publish such a message under a new key (--key, --key-suffix).
 Only the publisher knows whether it has requested the payment again under another key. Ask the publisher first.
 The dead letters stay, each with a note of who redrove it and under which key. --again-may-pay-twice is required where
 the payment may have been made:
-- the dead letter, or another one with the same key, was redriven or acknowledged before;
+- the dead letter, or another one with the same key (without a key: the same content), was redriven or acknowledged
+  before;
 - its own key, or one from which it was redriven, has another result, or may have had one that was forgotten;
 - the new key had a command that was forgotten.
 
