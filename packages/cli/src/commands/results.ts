@@ -100,7 +100,7 @@ Examples:${texts.examples}`,
       if (flags.key !== undefined && !flags.follow && found === 0) {
         throw new CliFailure(
           'notFound',
-          `nothing about ${flags.key} exists, or the topic no longer has it: see \`show ${flags.key}\``,
+          `the topics have no result or status of ${flags.key}, or no longer: see \`show ${flags.key}\` for what is under way`,
         );
       }
     });
