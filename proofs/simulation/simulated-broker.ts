@@ -84,6 +84,14 @@ export interface ProducedBatch {
   readonly records: readonly NewRecord[];
 }
 
+interface ShortSpan {
+  readonly topic: string;
+  readonly partition: number;
+  readonly end: number;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
 /** Kafka's default, unless a producer sets another. */
 const TRANSACTION_TIMEOUT_MS = 60_000;
 const MARKER_MS_MAX = 15;
@@ -101,10 +109,8 @@ export class SimulatedBroker {
   #refusedText: string | null = null;
   /** How far the clocks of the brokers that lead the topic are ahead. */
   readonly #aheadMs = new Map<string, number>();
-  /** Low ends that new leaders report until an instant, by partition. */
-  readonly #shownEnds = new Map<string, { end: number; untilMs: number }>();
-  /** When partitions seemed to end too early. */
-  readonly #shortSpans: { readonly topic: string; readonly fromMs: number; readonly untilMs: number }[] = [];
+  /** When a partition seems to end too early, and where; of each partition, the last one counts. */
+  readonly #shortSpans: ShortSpan[] = [];
   readonly #producers = new Map<string, Coordinated>();
   /** How often its partition's leader has moved, by partition. */
   readonly #moves = new Map<string, number>();
@@ -180,9 +186,7 @@ export class SimulatedBroker {
     this.#moves.set(name, (this.#moves.get(name) ?? 0) + 1);
     this.log(topic, partition).newLeader();
     const fromMs = this.#time.nowMs;
-    const untilMs = fromMs + forMs;
-    this.#shownEnds.set(name, { end, untilMs });
-    this.#shortSpans.push({ topic, fromMs, untilMs });
+    this.#shortSpans.push({ topic, partition, end, fromMs, untilMs: fromMs + forMs });
   }
 
   /** Whether a partition of the topic seemed to end too early at the instant, or less than `marginMs` before. */
@@ -194,8 +198,8 @@ export class SimulatedBroker {
 
   /** The end that the leader reports and up to which it lets readers read; Infinity: the true end. */
   shownEnd(topic: string, partition: number): number {
-    const shown = this.#shownEnds.get(`${topic}/${partition}`);
-    return shown === undefined || shown.untilMs <= this.#time.nowMs ? Infinity : shown.end;
+    const last = this.#shortSpans.findLast((span) => span.topic === topic && span.partition === partition);
+    return last === undefined || last.untilMs <= this.#time.nowMs ? Infinity : last.end;
   }
 
   /** Refuses records with this text from transactional producers, as a broker's interceptor might. */

@@ -5,10 +5,12 @@
 import { keyProblem } from 'payment-processor-contract/keys';
 import { handledText, notedLetter, type RedriveNote } from './redrive-note.ts';
 
-/** A dead letter by its place, or a command by its key alone. */
-export type Letter =
-  | { readonly place: string; readonly ownKey: string | null; readonly content: string | null }
-  | { readonly place: null; readonly ownKey: string; readonly content: null };
+export interface Letter {
+  /** Null: it is a command, known by its key alone. */
+  readonly place: string | null;
+  /** Its key, or the name of its content. */
+  readonly origin: string;
+}
 
 export class RedriveFamilies {
   readonly #notes: readonly RedriveNote[];
@@ -29,22 +31,20 @@ export class RedriveFamilies {
   }
 
   /** Keys of the commands from which the letter's own message was redriven. */
-  ancestorsOf(letter: Letter): string[] {
-    const own = originOfLetter(letter);
-    return [...this.#pathOf(own)].filter((name) => name !== own && keyProblem(name) === null);
+  ancestorsOf({ origin }: Letter): string[] {
+    return [...this.#pathOf(origin)].filter((name) => name !== origin && keyProblem(name) === null);
   }
 
   /**
    * Notes of other letters that may be the same payment, without those that led to this letter; of those that say the same, the
    * last.
    */
-  othersOf(letter: Letter): RedriveNote[] {
-    const own = originOfLetter(letter);
-    const path = this.#pathOf(own);
+  othersOf({ origin, place }: Letter): RedriveNote[] {
+    const path = this.#pathOf(origin);
     const ledHere = (note: RedriveNote): boolean =>
-      note.because === null && path.has(note.key) && path.has(originOf(note)) && originOf(note) !== own;
+      note.because === null && path.has(note.key) && path.has(originOf(note)) && originOf(note) !== origin;
     const others = this.#notes.filter(
-      (note) => notedLetter(note) !== letter.place && this.#areRelated(originOf(note), own) && !ledHere(note),
+      (note) => notedLetter(note) !== place && this.#areRelated(originOf(note), origin) && !ledHere(note),
     );
     return [...new Map(others.map((note) => [handledText(note), note])).values()];
   }
@@ -67,10 +67,6 @@ export class RedriveFamilies {
 }
 
 /** No key has a blank. */
-function originOfLetter(letter: Letter): string {
-  return letter.ownKey ?? letter.content ?? `letter ${letter.place}`;
-}
-
 function originOf(note: RedriveNote): string {
-  return originOfLetter({ place: notedLetter(note), ownKey: note.letterKey, content: note.letterContent });
+  return note.letterKey ?? note.letterContent ?? `letter ${notedLetter(note)}`;
 }

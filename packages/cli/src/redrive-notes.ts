@@ -45,11 +45,12 @@ export async function readNotes(
   return { notes, hidden };
 }
 
-/** A dead letter to redrive, or to acknowledge, which closes it because it was handled otherwise. */
+/**
+ * A dead letter to redrive, or to acknowledge, which closes it because it was handled otherwise. To redrive it is to pay: another
+ * letter of its key may be the same payment, even if it is published under another key.
+ */
 export interface LetterClaim extends Pick<RedriveNote, 'because' | 'key'> {
   readonly letter: { partition: number; offset: bigint; key: Buffer | null };
-  /** A command: another letter of its key may be the same payment, even if it is published under another key. */
-  readonly isPayment: boolean;
   readonly knownNotes: readonly RedriveNote[];
 }
 
@@ -123,13 +124,13 @@ function cutOff(claims: readonly LetterClaim[], failed: number, error: unknown):
 export function firstBefore(
   notes: readonly RedriveNote[],
   families: RedriveFamilies,
-  { id, isPayment, knownNotes, letter }: LetterClaim & { readonly id: string },
+  { because, id, knownNotes, letter }: LetterClaim & { readonly id: string },
 ): ClaimedBy | 'not-there-yet' {
   const own = notes.find((note) => note.id === id);
   if (own === undefined) return 'not-there-yet';
   const known = new Set(knownNotes.map((note) => note.id));
   const isRival = (note: RedriveNote): boolean =>
-    notedLetter(note) === letterName(letter) || (isPayment && families.areRelated(note, own));
+    notedLetter(note) === letterName(letter) || (because === null && families.areRelated(note, own));
   // Across lanes the order is unknown, so neither is published.
   const isEarlier = ({ offset, partition }: RedriveNote): boolean => partition !== own.partition || offset < own.offset;
   return notes.find((note) => isRival(note) && isEarlier(note) && !known.has(note.id)) ?? null;

@@ -231,7 +231,7 @@ export function readyOf(
 }
 
 function placed({ letter, ownKey }: TargetedLetter): Letter {
-  return { place: letterName(letter), ownKey, content: ownKey === null ? contentName(letter.value) : null };
+  return { place: letterName(letter), origin: ownKey ?? contentName(letter.value) };
 }
 
 /** How the letter itself was handled last; null: it was not. */

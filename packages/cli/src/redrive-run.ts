@@ -59,7 +59,7 @@ export async function runRedrives(
       const knownNotes = [...notes.values()].flat();
       const claim = (part: readonly ReadyRedrive[]): Promise<ClaimedBy[]> => {
         const claims = part.map(({ letter, target }) => {
-          return { letter, key: target.key, because: null, isPayment: true, knownNotes };
+          return { letter, key: target.key, because: null, knownNotes };
         });
         return claimLetters(settings, operator, claims);
       };

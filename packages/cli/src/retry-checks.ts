@@ -30,7 +30,7 @@ function warningsOf(entry: Entry, outcome: Outcome): string[] {
 async function lookForRedrives(settings: ClientSettings, key: string): Promise<string[]> {
   const { hidden, notes } = await readNotes(settings);
   requireNothingHidden(hidden);
-  const command = { ownKey: key, place: null, content: null };
+  const command = { place: null, origin: key };
   // A message under this key gets this command's result.
   const elsewhere = [...notes.values()].flat().filter((note) => note.key !== key || note.letterKey !== key);
   const families = new RedriveFamilies(elsewhere);

@@ -23,7 +23,7 @@ test.each([
   const publisher = { publish, close: async () => undefined } as unknown as RecordPublisher;
   vi.spyOn(RecordPublisher, 'connect').mockResolvedValue(publisher);
   const claims = [0n, 1n, 2n, 3n].map((offset) => {
-    return { letter: { partition: 2, offset, key: null }, key: '', because: 'x', isPayment: false, knownNotes: [] };
+    return { letter: { partition: 2, offset, key: null }, key: '', because: 'x', knownNotes: [] };
   });
   await expect(claimLetters(SETTINGS, 'ada', claims)).rejects.toMatchObject({ reason, message });
   expect(publish).toHaveBeenCalledTimes(3);

@@ -241,9 +241,7 @@ describe('dead-letters acknowledge', () => {
     const read = readConfig(stack().environment);
     if (!read.ok) throw new Error(read.problems.join());
     const letter = await readLetter(read.config, place);
-    const [first] = await claimLetters(read.config, 'ada', [
-      { letter, key: '', because: 'x', isPayment: false, knownNotes: [] },
-    ]);
+    const [first] = await claimLetters(read.config, 'ada', [{ letter, key: '', because: 'x', knownNotes: [] }]);
     expect(first).toMatchObject({ operator: 'bob', key: 'crossed-1', because: null });
 
     const handled = await bury(null, commandOf('handled-otherwise'), 'handled-otherwise');

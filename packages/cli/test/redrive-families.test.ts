@@ -11,8 +11,8 @@ function redriven(letterOffset: bigint, letterKey: string | null, key: string): 
 }
 
 function keysOfOthers(notes: readonly RedriveNote[], offset: bigint, ownKey: string | null): string[] {
-  const content = ownKey === null ? 'content a' : null;
-  return new RedriveFamilies(notes).othersOf({ place: `0/${offset}`, ownKey, content }).map(({ key }) => key);
+  const letter = { place: `0/${offset}`, origin: ownKey ?? 'content a' };
+  return new RedriveFamilies(notes).othersOf(letter).map(({ key }) => key);
 }
 
 const tooEarly = redriven(1n, 'order', 'order-again');
@@ -34,7 +34,7 @@ test('a letter without a key is known by its content', () => {
   const notes = [redriven(1n, null, 'made-up'), redriven(1n, null, 'made-up-2')];
   expect(keysOfOthers(notes, 2n, 'made-up')).toEqual(['made-up-2']);
   expect(keysOfOthers(notes, 9n, null)).toEqual(['made-up', 'made-up-2']);
-  const another = { place: '0/9', ownKey: null, content: 'content b' };
+  const another = { place: '0/9', origin: 'content b' };
   expect(new RedriveFamilies(notes).othersOf(another)).toEqual([]);
 });
 
@@ -50,19 +50,19 @@ test('the commands from which a message came are named, however the lanes are re
   const notes = [tooEarly, copy, redriven(3n, 'order', 'order-3')];
   for (const read of [notes, notes.toReversed()]) {
     const families = new RedriveFamilies(read);
-    const letter = { place: null, ownKey: 'order-again', content: null } as const;
+    const letter = { place: null, origin: 'order-again' };
     expect(families.ancestorsOf(letter)).toEqual(['order']);
     expect(families.othersOf(letter).map(({ key }) => key)).toContain('order-3');
   }
   const keyless = new RedriveFamilies([redriven(1n, null, 'made-up')]);
-  expect(keyless.ancestorsOf({ place: null, ownKey: 'made-up', content: null })).toEqual([]);
+  expect(keyless.ancestorsOf({ place: null, origin: 'made-up' })).toEqual([]);
 });
 
 test('all of several redrives are named, and one of those that say the same', () => {
   const rival = { ...redriven(6n, 'order', 'order-2'), timestamp: 'later' };
   const notes = [redriven(5n, 'order', 'order-2'), redriven(4n, 'order', 'order-3'), rival];
   expect(keysOfOthers(notes, 9n, 'order')).toEqual(['order-2', 'order-3']);
-  expect(new RedriveFamilies(notes).othersOf({ place: '0/9', ownKey: 'order', content: null })).toContain(rival);
+  expect(new RedriveFamilies(notes).othersOf({ place: '0/9', origin: 'order' })).toContain(rival);
 });
 
 test('concurrent redrives of connected letters are rivals', () => {

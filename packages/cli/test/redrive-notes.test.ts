@@ -12,7 +12,7 @@ function note(id: string, given: Partial<RedriveNote> = {}): RedriveNote {
 
 function claim(given: Partial<LetterClaim> = {}): LetterClaim & { readonly id: string } {
   const letter = { partition: 2, offset: 15n, key: Buffer.from('order-1') };
-  const rest = { key: 'order-1-again', because: null, isPayment: true, knownNotes: [] };
+  const rest = { key: 'order-1-again', because: null, knownNotes: [] };
   return { letter, ...rest, id: 'mine', ...given };
 }
 
@@ -45,7 +45,7 @@ describe('the claim is first', () => {
     ['where the other note follows', { ...otherLetter, offset: 21n }, {}],
     ['where the other note was known and told of', otherLetter, { knownNotes: [otherLetter] }],
     ['where the other letter has another key', { ...otherLetter, letterKey: 'order-2' }, {}],
-    ['of another letter, where nothing is paid', otherLetter, { isPayment: false }],
+    ['of another letter, where nothing is paid', otherLetter, { key: '', because: 'sent again' }],
   ])('%s', (_, theirs, given) => {
     expect(first([theirs, mine], claim(given))).toBeNull();
   });

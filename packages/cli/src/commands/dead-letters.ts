@@ -114,8 +114,7 @@ Examples:
       for (const place of places) {
         const letter = await readLetter(settings, place);
         const known = notes.get(letterName(letter))?.at(-1);
-        if (known === undefined)
-          open.push({ letter, key: '', because: flags.because, isPayment: false, knownNotes: [] });
+        if (known === undefined) open.push({ letter, key: '', because: flags.because, knownNotes: [] });
         else output.note(`${letterName(letter)} was ${noteText(known)}`);
       }
       const earlier = await claimLetters(settings, operator, open);

@@ -177,8 +177,11 @@ export class RecordPublisher {
     const due = [...this.#retried.values()].find(({ notBeforeMs }) => notBeforeMs <= nowMs);
     const first = this.#queue.find((waiting) => !this.#retried.has(placeOf(waiting)));
     // In turn: a try may take as long as a request's timeout.
-    this.#isRetry = due !== undefined && (first === undefined || !this.#isRetry);
-    if (this.#isRetry) return due ?? null;
+    if (due !== undefined && (first === undefined || !this.#isRetry)) {
+      this.#isRetry = true;
+      return due;
+    }
+    this.#isRetry = false;
     return first === undefined ? null : this.#takeBatch(placeOf(first));
   }
 
