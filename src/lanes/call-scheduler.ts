@@ -28,7 +28,7 @@ export const DELAY_MS = 200;
  */
 export const COMMIT_AHEAD_MS = 1_500;
 /** Filling a transaction takes up to 10 ms, and a timer may be late by as much again. A limit on CPU stops the process for longer. */
-const CATCH_UP_MS = 50;
+export const CATCH_UP_MS = 50;
 
 /** Now, and the least time between two calls under the rate limit; 0 without a limit. */
 export interface Moment {
@@ -152,7 +152,10 @@ export class CallScheduler {
     return step;
   }
 
-  /** Spaces calls evenly. A call that a busy event loop began late hardly delays the next ones. */
+  /**
+   * Spaces calls evenly. A call that began late, by a busy event loop or after a short idle time, hardly delays the next ones: in any
+   * time there are at most the calls of CATCH_UP_MS more.
+   */
   began({ nowMs, intervalMs }: Moment): void {
     const fromMs = Math.max(this.#nextCallMs, nowMs - CATCH_UP_MS);
     const wasIdle = this.#isRateUnused && fromMs > this.#nextCallMs;

@@ -193,7 +193,7 @@ export const SETTINGS = {
   API_MAX_CONCURRENCY: setting('100', 'Concurrent calls, per process.', integer(1, 1000)),
   API_MAX_RPS: setting(
     '',
-    'Calls per second, whole group; each member gets a share in proportion to its lanes. A member whose event loop stood still catches up by 50 ms at most. Below one call a second per member, calls of several members may fall together.',
+    'Calls per second, whole group; each member gets a share in proportion to its lanes. A member whose calls begin late, or that was idle for a moment, catches up by 50 ms at most. Below one call a second per member, calls of several members may fall together.',
     optional(integer(1, 100_000)),
   ),
   API_IDEMPOTENT_OPERATIONS: setting(
