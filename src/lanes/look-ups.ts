@@ -3,7 +3,7 @@
  *
  *   idle      no question is open
  *   scanning  one window after the other: the minutes around the expected creation time, the hour before, the hour
- *             after; then, if a question needs it, the week before, which lets the others have a turn now and then
+ *             after; then, if a question needs it, the week before. Pages of the week and of the others take turns
  *
  * Any page whose request began after the question can answer it with `found`. Only whole scans that began after the question
  * can answer it with `not-found`. The scanner assumes nothing about the order of pages. Scans of each window alternate between
@@ -22,8 +22,6 @@ import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-que
 const PAGE_LIMIT = 100;
 /** Pages of one scan: 100,000 transactions. A longer scan fails: it cannot answer `not-found`. */
 const PAGES_MAX = 1_000;
-/** Pages of the week between two turns of the other windows. */
-const WEEK_PAGES_AT_ONCE = 20;
 /** Tries for one page; then the scan fails. The pauses between them add up to 6 seconds, or to 25 if the service asks for more. */
 const PAGE_TRIES_MAX = 6;
 const PAGE_AGAIN_MS = 200;
@@ -84,20 +82,25 @@ export class LookUps {
     this.#isScanning = true;
     // Wait a turn, so that simultaneous questions share a scan.
     await Promise.resolve();
+    // The week's scan is long: it must not hold up the others, and its cursor must not age while they scan.
+    const [hours, week] = [this.#scans(WINDOWS, 0), this.#scans([WEEK], STAGE_OF_WEEK)];
     while (this.#questions.open > 0) {
-      await this.#scanHours();
-      await this.#scan(STAGE_OF_WEEK, WEEK);
+      await hours.next();
+      await week.next();
     }
     this.#isScanning = false;
   }
 
-  /** Each window in turn: new questions must not keep older ones from their next window. */
-  async #scanHours(): Promise<void> {
-    for (const [stage, window] of WINDOWS.entries()) await this.#scan(stage, window);
+  /** Scans each window in turn, without end: new questions must not keep older ones from their next window. Yields between pages. */
+  async *#scans(windows: readonly Window[], firstStage: number): AsyncGenerator<void> {
+    for (;;) {
+      for (const [index, window] of windows.entries()) yield* this.#scan(firstStage + index, window);
+      yield;
+    }
   }
 
   /** Scans one window for the questions of its stage; pages may answer other questions too. */
-  async #scan(stage: number, window: Window): Promise<void> {
+  async *#scan(stage: number, window: Window): AsyncGenerator<void> {
     this.#questions.admitAsked();
     const questions = scannedTogether(this.#questions.atStage(stage));
     if (questions.length === 0) return;
@@ -106,7 +109,7 @@ export class LookUps {
     this.#sortOrders.set(stage, sortOrder === 'desc' ? 'asc' : 'desc');
     const filter = { ...windowOf(questions, window), sortOrder };
     const isWanted = (): boolean => questions.some((question) => this.#questions.isOpen(question));
-    const scan = await this.#pages(filter, isWanted, stage === STAGE_OF_WEEK);
+    const scan = yield* this.#pages(filter, isWanted);
     for (const question of questions) {
       if (!this.#questions.isOpen(question)) continue;
       const lastStage = question.query.mayBeOlder ? STAGE_OF_WEEK : STAGE_OF_WEEK - 1;
@@ -119,8 +122,7 @@ export class LookUps {
     }
   }
 
-  /** @param isLong the scan lets those of the hours have a turn */
-  async #pages(filter: TransactionFilter, isWanted: () => boolean, isLong: boolean): Promise<Scan> {
+  async *#pages(filter: TransactionFilter, isWanted: () => boolean): AsyncGenerator<void, Scan> {
     const cursors = new Set<string>();
     let cursor: string | null = null;
     for (let count = 0; count < PAGES_MAX; count += 1) {
@@ -130,13 +132,15 @@ export class LookUps {
         ...(cursor === null ? {} : { cursor }),
       });
       if (page.kind === 'failed') return { kind: 'failed', reason: page.reason };
-      if (!page.hasMore || !isWanted()) return { kind: 'whole' };
+      if (!page.hasMore) return { kind: 'whole' };
       if (page.nextCursor === null || cursors.has(page.nextCursor)) {
         return { kind: 'failed', reason: 'the service sends no cursor for the next page, or repeats one' };
       }
       cursor = page.nextCursor;
       cursors.add(cursor);
-      if (isLong && cursors.size % WEEK_PAGES_AT_ONCE === 0) await this.#scanHours();
+      yield;
+      // Pages of other scans may have answered the last question.
+      if (!isWanted()) return { kind: 'whole' };
     }
     return { kind: 'failed', reason: `more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through` };
   }

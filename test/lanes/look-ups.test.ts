@@ -114,7 +114,26 @@ describe('a look-up', () => {
       };
     });
     await Promise.all([week, find('unlisted-soon', false)]);
-    expect(answered).toEqual(['unlisted-soon not-found after 26', 'unlisted not-found after 206']);
+    expect(answered).toEqual(['unlisted-soon not-found after 13', 'unlisted not-found after 206']);
+  });
+
+  it('that searches the whole week keeps its place while the hours have much to look through', async () => {
+    const older = many(30_000).map((stored) => ({ ...stored, createdMs: stored.createdMs - 2 * HOUR_MS }));
+    const service = new ManyTransactions([...many(5_000), ...older]);
+    // The week's cursors end after ten more requests.
+    let lastOfWeek = 0;
+    service.onRequest = () => {
+      const { startDate, cursor } = service.filters.at(-1)!;
+      if (Date.parse(startDate!) > NOW_MS - 24 * HOUR_MS) return;
+      if (cursor !== undefined && service.filters.length - lastOfWeek > 10) service.failures.push(aFailure('refused'));
+      lastOfWeek = service.filters.length;
+    };
+    const lookUps = new LookUps(service, systemClock);
+    const answers = await Promise.all([
+      lookUps.find(query('unlisted', { mayBeOlder: true })),
+      ...[0, 20, 40, 60].map((minutes) => lookUps.find(query('other', { createdMs: NOW_MS + minutes * MINUTE_MS }))),
+    ]);
+    expect(answers.map(({ outcome }) => outcome.kind)).toEqual(Array<string>(5).fill('not-found'));
   });
 
   it('has failed at once where asking again is of no use', async () => {
