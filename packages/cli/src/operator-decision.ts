@@ -12,14 +12,19 @@ import { createRegistry, type ClientSettings } from 'payment-processor-client/in
 import type { PaymentEvent } from 'payment-processor-client/internal/events';
 import { subscribe } from 'payment-processor-client/internal/subscription';
 import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
-import { RecordPublisher, type PublishedAt } from 'payment-processor-client/internal/kafka/record-publisher';
+import {
+  PublishError,
+  RecordPublisher,
+  type PublishedAt,
+} from 'payment-processor-client/internal/kafka/record-publisher';
 import { eventHeaders } from 'payment-processor-contract/cloud-events';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { OperatorDecision } from 'payment-processor-contract/types';
 import { auditOf, type OperatorOrder } from '../../../src/ledger/operator.ts';
 import { DECISION_HEADER } from '../../../src/producers/result-events.ts';
 import { CLI_RETRY, cliKafka, laneIn } from './context.ts';
-import { oncePublished } from './failures.ts';
+import { CliFailure } from './exit-codes.ts';
+import { oncePublished, reasonOf } from './failures.ts';
 
 export type DecidedResult = Extract<PaymentEvent, { kind: 'result' }>;
 
@@ -37,7 +42,7 @@ type DecisionReply =
 
 /**
  * @param timeoutMs longest wait for the reply after publishing
- * @throws RegistryError, PublishError, or the Kafka client's error
+ * @throws CliFailure if the decision may be published; RegistryError, PublishError, or the Kafka client's error if not
  */
 export async function submitDecision(
   settings: ClientSettings,
@@ -96,9 +101,9 @@ export async function submitDecision(
     results.value.ended.catch(reply.reject);
     letters.value.ended.catch(reply.reject);
     const named = { id, recordName: 'OperatorDecision', subject: key, timeMs: Date.now(), source: 'payment-cli' };
-    const at = await publisher.value.publish({
-      ...{ topic, key: Buffer.from(key), partition: lane, value },
-      headers: eventHeaders(named),
+    const record = { topic, key: Buffer.from(key), partition: lane, value, headers: eventHeaders(named) };
+    const at = await publisher.value.publish(record).catch((error: unknown) => {
+      throw publishFailure(error, key, decision.expectedRevision);
     });
     onPublished({ topic, ...at });
     place.resolve(at);
@@ -109,6 +114,16 @@ export async function submitDecision(
     place.resolve(null);
     await Promise.all(opened.map(async (part) => (part.status === 'fulfilled' ? part.value.close() : undefined)));
   }
+}
+
+/** The publisher's own advice is for commands, which may be published again as they are. */
+export function publishFailure(error: unknown, key: string, expectedRevision: number): unknown {
+  if (!(error instanceof PublishError && error.mayBeWritten)) return error;
+  const next = `Check with \`show ${key}\` in a minute: if revision ${expectedRevision} is still the current one, repeat the command with --expected-revision ${expectedRevision}. The processor refuses the second of two decisions on one revision`;
+  return new CliFailure(
+    'noResult',
+    `it is not known whether the decision was published (${reasonOf(error)}): it may still be carried out. ${next}`,
+  );
 }
 
 /** Whether the result comes from this very decision, with all of its content. Without an id it names what the ledger knew. */

@@ -1,7 +1,8 @@
 /** "Carried out" is said of the very decision alone: another's, however alike, ends in words that claim nothing. */
 import { describe, expect, test } from 'vitest';
-import { isMadeBy, refusalIn, type DecidedResult } from '../src/operator-decision.ts';
+import { isMadeBy, publishFailure, refusalIn, type DecidedResult } from '../src/operator-decision.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
+import { PublishError } from 'payment-processor-client/internal/kafka/record-publisher';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { auditOf, decideByOperator, type OperatorOrder } from '../../../src/ledger/operator.ts';
 import { aPolicy, entryAt, unknown } from '../../../test/ledger/entries.ts';
@@ -72,4 +73,19 @@ describe('the refusal of a decision', () => {
       expect(refusalIn(letterAt(change), PLACE)).toBeNull();
     },
   );
+});
+
+describe('a decision that Kafka did not confirm', () => {
+  test('may be carried out, and is repeated for its revision alone', () => {
+    const lost = new PublishError('NOT_CONFIRMED', 'publish it again with the same key', new Error('timed out'));
+    const failure = publishFailure(lost, 'order-17', 2);
+    expect(failure).toMatchObject({ reason: 'noResult' });
+    expect(String(failure)).toContain('(timed out): it may still be carried out.');
+    expect(String(failure)).toContain('with --expected-revision 2.');
+  });
+
+  test('is not one that Kafka refused', () => {
+    const refused = new PublishError('NOT_WRITTEN', 'refused', new Error('not authorized'));
+    expect(publishFailure(refused, 'order-17', 2)).toBe(refused);
+  });
 });
