@@ -113,7 +113,7 @@ function detailOf({ phase }: Entry): string | null {
     case 'INTENT':
       return `a call may have begun at ${instantInWords(phase.atMs)} or later, with a timeout of ${phase.timeoutMs} ms`;
     case 'PARKED':
-      return `next try at ${instantInWords(phase.untilMs)}: ${maskText(phase.reason)}`;
+      return `next try at ${instantInWords(phase.untilMs)} or later: ${maskText(phase.reason)}`;
     case 'DOUBTFUL':
       return `to be settled at ${instantInWords(phase.settleAtMs)} or later: ${maskText(phase.reason)}`;
     case 'QUOTED':

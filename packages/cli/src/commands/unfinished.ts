@@ -90,7 +90,7 @@ function nextOf({ phase }: Entry): { next: string; why: string } {
     case 'INTENT':
       return { next: `an answer is due by ${isoOf(phase.atMs + phase.timeoutMs)}`, why: 'called, or about to be' };
     case 'PARKED':
-      return { next: `next try at ${isoOf(phase.untilMs)}`, why: maskedText(phase.reason) };
+      return { next: `next try at ${isoOf(phase.untilMs)} or later`, why: maskedText(phase.reason) };
     case 'DOUBTFUL':
       return { next: `to be settled at ${isoOf(phase.settleAtMs)} or later`, why: maskedText(phase.reason) };
     case 'QUOTED':
