@@ -25,6 +25,7 @@ import { DECISION_HEADER } from '../../../src/producers/result-events.ts';
 import { CLI_RETRY, cliKafka, laneIn } from './context.ts';
 import { CliFailure } from './exit-codes.ts';
 import { oncePublished, reasonOf } from './failures.ts';
+import { keyCommand } from './key-command.ts';
 
 export type DecidedResult = Extract<PaymentEvent, { kind: 'result' }>;
 
@@ -119,7 +120,7 @@ export async function submitDecision(
 /** The publisher's own advice is for commands, which may be published again as they are. */
 export function publishFailure(error: unknown, key: string, expectedRevision: number): unknown {
   if (!(error instanceof PublishError && error.mayBeWritten)) return error;
-  const next = `Check with \`show ${key}\` in a minute: if revision ${expectedRevision} is still the current one, repeat the command with --expected-revision ${expectedRevision}. The processor refuses the second of two decisions on one revision`;
+  const next = `Check with \`${keyCommand('show', key)}\` in a minute: if revision ${expectedRevision} is still the current one, repeat the command with --expected-revision ${expectedRevision}. The processor refuses the second of two decisions on one revision`;
   return new CliFailure(
     'noResult',
     `it is not known whether the decision was published (${reasonOf(error)}): it may still be carried out. ${next}`,

@@ -5,6 +5,7 @@ import { isoOf } from './event-output.ts';
 import type { KnownKeys } from './ledger.ts';
 import type { Letter, RedriveFamilies } from './redrive-families.ts';
 import { otherLetterText } from './redrive-note.ts';
+import { keyCommand } from './key-command.ts';
 
 /**
  * Why the command of a letter's own key may have been paid; null: it certainly was not. The ledger's note that it forgot a key is
@@ -40,7 +41,8 @@ function whyPaid(what: string, key: string, entry: Entry | null): string | null 
   if (entry === null) return forgottenText(what, key);
   const state = stateOf(entry);
   if (state === 'INVALID' || isUnread(entry)) return null;
-  const retry = state === 'FAILED' ? `, or run it again with \`resolve ${key} --decision RETRY\`` : '';
+  const retry =
+    state === 'FAILED' ? `, or run it again with \`${keyCommand('resolve', key, '--decision RETRY')}\`` : '';
   return `the command of ${what} ${key} is ${state}: ${lookText(key)}${retry}`;
 }
 
@@ -49,7 +51,7 @@ export function forgottenText(what: string, key: string): string {
 }
 
 function lookText(key: string): string {
-  return `it may be the same payment; check with \`show ${key}\``;
+  return `it may be the same payment; check with \`${keyCommand('show', key)}\``;
 }
 
 export function stateOf({ phase }: Entry): string {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { NOTE_HEADERS, notedOffset } from '../../../src/producers/dead-letter-notes.ts';
 import { isoOf } from './event-output.ts';
+import { keyCommand } from './key-command.ts';
 
 export interface RedriveNote {
   /** The dead letter's offset. */
@@ -71,7 +72,7 @@ export function noteText(note: RedriveNote): string {
 
 /** How to find out the outcome. */
 export function whomToAsk({ because, key, operator }: RedriveNote): string {
-  return because === null ? `check with \`show ${key}\`` : `ask ${operator}`;
+  return because === null ? `check with \`${keyCommand('show', key)}\`` : `ask ${operator}`;
 }
 
 /** Says that another letter, which may be the same payment, was handled before. */

@@ -16,6 +16,7 @@ import { contentName, letterName, noteText, whomToAsk, type RedriveNote } from '
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { wholeLetter } from './read-letter.ts';
 import { ANSWERED_REASONS, inText, originalHeaders, summaryOf } from './dead-letter.ts';
+import { keyCommand } from './key-command.ts';
 
 export interface RedriveTarget {
   topic: string;
@@ -95,7 +96,7 @@ function consequencesOf(
   if (isNewKey) {
     throw unsent(
       'refused',
-      `the key ${target.key} is already in use; its command is ${state}. It may be the same payment; check with \`show ${target.key}\``,
+      `the key ${target.key} is already in use; its command is ${state}. It may be the same payment; check with \`${keyCommand('show', target.key)}\``,
     );
   }
   const isAnswered = state === 'INVALID' && reason !== null && ANSWERED_REASONS.includes(reason);
@@ -105,7 +106,8 @@ function consequencesOf(
       `the key ${target.key} already has the result ${state}, so this message would be a CONFLICT. Give a new key with --key`,
     );
   }
-  const retry = state === 'FAILED' ? `. To run it again, use \`resolve ${target.key} --decision RETRY\`` : '';
+  const retry =
+    state === 'FAILED' ? `. To run it again, use \`${keyCommand('resolve', target.key, '--decision RETRY')}\`` : '';
   return [
     ...notes,
     `the key ${target.key} is already in use; its command is ${state}. With the same content, this message gets that command's result; with other content, it will be a CONFLICT${retry}`,

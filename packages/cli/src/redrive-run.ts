@@ -25,6 +25,7 @@ import { letterName, notedLetter, noteText, otherLetterText, type RedriveNote } 
 import { claimLetters, type ClaimedBy } from './redrive-notes.ts';
 import { withHeaders, type PlanOptions, type ReadyRedrive } from './redrive-plan.ts';
 import { publishedLine, unsentLine, type ReportLine, type UnsentStatus } from './redrive-report.ts';
+import { keyCommand } from './key-command.ts';
 
 export interface RunOptions extends PlanOptions {
   readonly operator: string;
@@ -179,7 +180,7 @@ async function publishOne(
   } catch (error) {
     const problem =
       `the dead letter is marked as redriven, but it is not known whether its message was published (${reasonOf(error)}). ` +
-      `Check with \`show ${target.key}\`: if the message is not there, redrive it under the same key with --again-may-pay-twice`;
+      `Check with \`${keyCommand('show', target.key)}\`: if the message is not there, redrive it under the same key with --again-may-pay-twice`;
     const mayBeWritten = error instanceof PublishError && error.mayBeWritten;
     const line = unsentLine(plan, 'not-known', problem, mayBeWritten ? 'noResult' : 'failed');
     return { isBroken: true, line: Promise.resolve(line) };

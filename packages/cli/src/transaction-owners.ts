@@ -13,6 +13,7 @@ import { scanLedger } from './ledger.ts';
 import { findOwnersInResults, mayPay, namesIn, type FoundKeys } from './story/find-keys.ts';
 import { lateText } from './topic-reading.ts';
 import { compared, isMadeByCall, sentMsOf } from './transaction-comparison.ts';
+import { keyCommand } from './key-command.ts';
 
 const READ_FOR_MS = 120_000;
 /** Records that name a transaction were written after it was made; clocks differ by less than this. */
@@ -95,7 +96,9 @@ export function ownersInWords(
 ): CheckResult {
   const what = `transaction ${transactionId}`;
   const said = (is: string, of: readonly string[], names = of.join(', ')): string[] =>
-    of.length === 0 ? [] : [`${what} ${is}: ${names} (${of.map((other) => `\`show ${other}\``).join(', ')})`];
+    of.length === 0
+      ? []
+      : [`${what} ${is}: ${names} (${of.map((other) => `\`${keyCommand('show', other)}\``).join(', ')})`];
   const others = keys.filter((other) => other !== key);
   const rivalKeys = rivals.map((rival) => rival.key);
   const unread = `it is not known whether ${what} belongs to another command (not read: ${cuts.join('; ')})`;

@@ -1,4 +1,5 @@
-/** What is said of single values and of failures. Pure. */
+/** What is said of single values and of failures. */
+import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { PublishError, type PublishProblem } from 'payment-processor-client/internal/kafka/record-publisher';
 import { ageText } from '../src/age-text.ts';
@@ -7,6 +8,7 @@ import { amountText } from '../src/amount-text.ts';
 import { lagFindings } from '../src/doctor/kafka-checks.ts';
 import { CliFailure } from '../src/exit-codes.ts';
 import { failureOf, oncePublished } from '../src/failures.ts';
+import { keyCommand } from '../src/key-command.ts';
 import { notBegun } from '../src/ledger.ts';
 import { durationOption } from '../src/option-values.ts';
 import { entryAt, unknown } from '../../../test/ledger/entries.ts';
@@ -56,6 +58,19 @@ test('the lines to copy work for a key that looks like an option', () => {
   expect(show).toMatch(/ show -- -A$/);
   expect(resolve).toMatch(/ resolve --decision '.*' --expected-revision 1 --reason '.*' -- -A$/);
 });
+
+test.each(['order-17', '$(id)', 'a;b>c', "it's", String.raw`inv\1`, '`id`', '-$1', '{a,b}', '!!', '#1', '~'])(
+  'a shell that is given the line about the key %s reads that key',
+  (key) => {
+    const line = keyCommand('show', key, '--output json');
+    const words = execFileSync('bash', ['-c', `printf '%s\\n' ${line}`], { encoding: 'utf8' })
+      .trimEnd()
+      .split('\n');
+    expect(words).toEqual(
+      key.startsWith('-') ? ['show', '--output', 'json', '--', key] : ['show', key, '--output', 'json'],
+    );
+  },
+);
 
 test('a duration that no timer takes is refused: it would be over at once', () => {
   const parsed = (text: string): unknown => durationOption('--wait-for <duration>', '', '60s').parseArg?.(text, 0);

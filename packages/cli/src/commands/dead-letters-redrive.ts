@@ -15,6 +15,7 @@ import { letterName, noteText } from '../redrive-note.ts';
 import { readNotes } from '../redrive-notes.ts';
 import { confirm, operatorName } from '../operator.ts';
 import { requireNothingHidden } from '../topic-reading.ts';
+import { keyCommand } from '../key-command.ts';
 
 /** Not UNREADABLE_BATCH: a batch is not a message that could be sent again. Decisions are not redriven with others. */
 const LIMIT_DEFAULT = 100;
@@ -149,7 +150,7 @@ async function redriveOne(
   if (line === undefined) throw new Error('a redrive has no outcome');
   if (line.reason !== 'refused' && line.reason !== 'failed') {
     show(output, line);
-    if (!flags.await) output.note(`check with \`show ${target.key}\``);
+    if (!flags.await) output.note(`check with \`${keyCommand('show', target.key)}\``);
   }
   if (line.reason !== 'ok') throw new CliFailure(line.reason, line.problem ?? '');
 }

@@ -20,6 +20,7 @@ import { canAsk, checkTexts, confirm, operatorName } from '../operator.ts';
 import { checkRetry } from '../retry-checks.ts';
 import { isMadeByCall } from '../transaction-comparison.ts';
 import { lookForOwners } from '../transaction-owners.ts';
+import { keyCommand } from '../key-command.ts';
 
 const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
 type DecisionName = (typeof DECISIONS)[number];
@@ -258,7 +259,7 @@ async function submit(
       throw new CliFailure(
         'noResult',
         `the decision was published, but neither its result nor its refusal came within ${waitMs} ms: ${stateOf(reply.result, decision)}. ` +
-          `Check with \`show ${key}\`, and with \`doctor\` whether a processor runs`,
+          `Check with \`${keyCommand('show', key)}\`, and with \`doctor\` whether a processor runs`,
       );
     case 'decided': {
       const { result } = reply;

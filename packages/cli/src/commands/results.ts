@@ -8,6 +8,7 @@ import { CliFailure } from '../exit-codes.ts';
 import { exitOnClosedOutput } from '../output.ts';
 import { observedMs, readEvents, readStatusHistory, type EventReading, type StatusEvent } from '../status-history.ts';
 import { requireAllRead } from '../topic-reading.ts';
+import { keyCommand } from '../key-command.ts';
 
 interface ReadFlags {
   follow: boolean;
@@ -100,7 +101,7 @@ Examples:${texts.examples}`,
       if (flags.key !== undefined && !flags.follow && found === 0) {
         throw new CliFailure(
           'notFound',
-          `the topics have no result or status of ${flags.key}, or no longer: see \`show ${flags.key}\` for what is under way`,
+          `the topics have no result or status of ${flags.key}, or no longer: see \`${keyCommand('show', flags.key)}\` for what is under way`,
         );
       }
     });

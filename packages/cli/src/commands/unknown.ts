@@ -14,12 +14,12 @@ import { requireSettings } from '../context.ts';
 import { limitOption, readForOption } from '../option-values.ts';
 import { requireAllRead } from '../topic-reading.ts';
 import { sentMsOf } from '../transaction-comparison.ts';
+import { keyCommand } from '../key-command.ts';
 
 /** The service's clock may differ. */
 const LOOK_BEFORE_MS = 3_600_000;
 /** A known transaction may be older than the call: a quote's, or that of a payment to be rejected. */
 const LOOK_BEFORE_KNOWN_MS = 7 * 86_400_000;
-const PLAIN_WORD = /^[\w.:/@%+=,-]+$/;
 
 export function addUnknownCommand(program: CliCommand): void {
   const unknown = program.command('unknown').description('look at UNKNOWN results, on which an operator must decide');
@@ -105,21 +105,12 @@ function textOf(unknown: ReturnType<typeof documentOf>): string[] {
  */
 export function nextCommands(entry: Entry): { show: string; look: string; resolve: string } {
   const cli = commandLine(process.env);
-  const word = shellWord(entry.key);
-  // A key may look like an option.
-  const isLikeOption = word.startsWith('-');
-  const key = isLikeOption ? `-- ${word}` : word;
   const since = isoOf(sentMsOf(entry) - (subjectOf(entry) === null ? LOOK_BEFORE_MS : LOOK_BEFORE_KNOWN_MS));
   const decision = `--decision 'EXECUTED, NOT_EXECUTED or RETRY' --expected-revision ${entry.revision} --reason 'what was found'`;
   return {
-    show: `${cli} show ${key}`,
+    show: `${cli} ${keyCommand('show', entry.key)}`,
     // The oldest first: those of the time of its calls.
     look: `${cli} transactions list --all --sort-order asc --start-date ${since}`,
-    resolve: `${cli} resolve ${isLikeOption ? `${decision} ${key}` : `${key} ${decision}`}`,
+    resolve: `${cli} ${keyCommand('resolve', entry.key, decision)}`,
   };
-}
-
-/** Quotes a key for a shell: keys may hold any character except blanks. */
-function shellWord(text: string): string {
-  return PLAIN_WORD.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
