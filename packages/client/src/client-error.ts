@@ -4,6 +4,7 @@ import { TopicsMissingError } from './kafka/topic-bounds.ts';
 import { PublishError } from './kafka/record-publisher.ts';
 import type { FieldProblem } from 'payment-processor-contract/command-fields';
 import { instantMs } from 'payment-processor-contract/instants';
+import { keyProblem } from 'payment-processor-contract/keys';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { messageOf } from 'payment-processor-contract/registry-http';
 
@@ -119,6 +120,12 @@ export function requireOneOf(field: string, value: unknown, allowed: readonly st
 export function requireText(field: string, value: unknown): void {
   if (value === undefined || (typeof value === 'string' && value !== '')) return;
   throw invalidOption(field, value, 'a text with at least one character');
+}
+
+/** A key that a command can have: no other has a result. */
+export function requireKey(value: unknown): void {
+  const problem = typeof value === 'string' ? keyProblem(value) : 'the key must be a text';
+  if (problem !== null) throw new PaymentClientError('INVALID_OPTION', problem, { field: 'key' });
 }
 
 export function requireFunction(field: string, value: unknown): void {

@@ -24,6 +24,7 @@ import {
 import {
   PaymentClientError,
   requireDate,
+  requireKey,
   requireSignal,
   requireText,
   requireWhole,
@@ -183,6 +184,7 @@ export class PaymentClient {
   async readResult(key: string, options: { timeoutMs: number }): Promise<StandingResult> {
     return withClientErrors(async () => {
       requireWhole('timeoutMs', options.timeoutMs, 1, TIMER_MS_MAX);
+      requireKey(key);
       return readResult(this.#parts.read, key, options.timeoutMs);
     });
   }
@@ -198,7 +200,7 @@ export class PaymentClient {
       requireDate('since', options.since);
       requireSignal('signal', options.signal);
       requireText('fingerprint', options.fingerprint);
-      requireText('key', typeof of === 'string' ? of : of.key);
+      requireKey(typeof of === 'string' ? of : of.key);
       const { read, results } = this.#parts;
       return followPayment(of, { results: results.live, changes: () => this.#openChanges(), read }, options);
     });

@@ -155,7 +155,11 @@ export class TestPayments {
     this.#answered.set(key, { result, id });
     this.#putResult(result, id, headers);
     const transactionId = transactionOf(result);
-    if (transactionId !== null) for (const status of statuses) this.setStatus(transactionId, status);
+    if (transactionId === null) return;
+    // The answer's own status is announced too.
+    const own = result.transaction?.status;
+    for (const status of own === undefined ? statuses : [own, ...statuses])
+      this.setStatus(transactionId, status as TransactionStatus);
   }
 
   /** The command's, its quote's, or new ones. */

@@ -96,7 +96,10 @@ describe('an option is refused by its name', () => {
     ['timeoutMs', () => client.readResult('k', { timeoutMs: 0 })],
     ['timeoutMs', () => client.awaitSettled('k', { timeoutMs: -1 })],
     ['timeoutMs', () => client.createAndExecute('k', createQuoteOf('k'), { timeoutMs: 0 })],
-    ['key', () => client.awaitSettled('', WAIT)],
+    ...['', 'order 1', 'order-1\n', any(1)].flatMap((key): [string, () => unknown][] => [
+      ['key', () => client.awaitSettled(key, WAIT)],
+      ['key', () => client.readResult(key, WAIT)],
+    ]),
     ['fingerprint', () => client.awaitSettled('k', { ...WAIT, fingerprint: '' })],
     ['since', () => client.awaitSettled('k', { ...WAIT, since: new Date('yesterday') })],
     ['signal', () => client.awaitSettled('k', { ...WAIT, signal: any({}) })],

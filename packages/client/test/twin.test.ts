@@ -58,3 +58,14 @@ test('what the test leaves open is as with the processor: an error, the quote’
   const rejected = await resultOf('reject-transaction', { transactionId: 'Transaction:1' });
   expect(rejected.transaction?.status).toBe('REJECTED');
 });
+
+test('a rejection settles the payment for its own key too', async () => {
+  const payments = new TestPayments();
+  payments.answer('transfer-in', { outcome: 'ACCEPTED', statuses: ['PROCESSING'] });
+  payments.answer('reject-transaction', { outcome: 'ACCEPTED' });
+  const paid = await payments.client.request('transfer-in', 'paid', transferInOf('paid'), WAIT);
+  const transactionId = paid.kind === 'result' ? (paid.result.value.transaction?.id ?? '') : '';
+  await payments.client.request('reject-transaction', 'rejected', { transactionId }, WAIT);
+  for (const key of ['paid', 'rejected'])
+    expect(await payments.client.awaitSettled(key, WAIT)).toMatchObject({ kind: 'settled', status: 'REJECTED' });
+});

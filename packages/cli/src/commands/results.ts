@@ -2,7 +2,7 @@
 import type { CliCommand } from '../cli-command.ts';
 import type { Stream } from 'payment-processor-client/internal/events';
 import { CLIENT_SETTING_NAMES } from 'payment-processor-client/internal/settings';
-import { requireSettings } from '../context.ts';
+import { requireKey, requireSettings } from '../context.ts';
 import { eventDocument, eventText, isoOf, unreadableText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { exitOnClosedOutput } from '../output.ts';
@@ -86,6 +86,7 @@ Examples:${texts.examples}`,
     )
     .runs(async (output, flags: ReadFlags) => {
       exitOnClosedOutput();
+      if (flags.key !== undefined && streams.includes('results')) requireKey(flags.key);
       let found = 0;
       const settings = requireSettings(CLIENT_SETTING_NAMES);
       const reading: EventReading = {
