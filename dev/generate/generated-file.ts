@@ -19,6 +19,23 @@ export function writeOrCheck(path: string, source: string, text: string): void {
   process.exit(1);
 }
 
+const BEGIN = '<!-- generated: begin -->\n';
+const END = '<!-- generated: end -->\n';
+
+/** As writeOrCheck, for the part of a page between the two comments; the rest of the page is written by hand. */
+export function writeOrCheckPart(path: string, source: string, part: string): void {
+  const [before, rest] = splitAt(readFileSync(new URL(path, root), 'utf8'), BEGIN, path);
+  const [, after] = splitAt(rest, END, path);
+  writeOrCheck(path, source, `${before}${BEGIN}\n${part}${END}${after}`);
+}
+
+function splitAt(text: string, mark: string, path: string): [string, string] {
+  const [before, after, ...others] = text.split(mark);
+  if (before === undefined || after === undefined || others.length > 0)
+    throw new Error(`${path} must have one line ${mark}`);
+  return [before, after];
+}
+
 /** Names of the records of `schemas/`, or of a folder below it. */
 export function recordNames(folder = ''): string[] {
   const files = readdirSync(new URL(`schemas/${folder}`, root)).filter((file) => file.endsWith('.avsc'));

@@ -51,10 +51,6 @@ describe('what lies behind it is handled, and it comes to what it should', () =>
 
 test(
   'the pure intake is total: random messages come to an outcome, and to the same one again',
-  async () => {
-    const report = await fuzzIntake({ seed: SEED, first: 0, inputs: INTAKE_INPUTS });
-    expect(report.wrong).toEqual([]);
-    expect(report.inputs).toBe(INTAKE_INPUTS);
-  },
+  () => fuzzIntake({ seed: SEED, inputs: INTAKE_INPUTS }),
   INTAKE_MS_MAX,
 );
