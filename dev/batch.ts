@@ -39,17 +39,12 @@ export interface PartEnd {
 export interface BatchOptions {
   /** Names of parts; null: all. */
   readonly only: readonly string[] | null;
-  /** Overrides each part's own limit. */
-  readonly limitMinutes: number | null;
-  readonly output: 'table' | 'json';
   /** Folder for the logs; null: a new temporary one. */
   readonly logs: string | null;
 }
 
 export const BATCH_USAGE = `  --only A,B          only these
-  --limit-minutes N   ends each that takes longer, and counts it as failed (default: each has its own limit)
   --logs DIR          folder for the logs (default: a new temporary one)
-  --output json       JSON instead of the table; progress goes to standard error
   --help              this text
 `;
 
@@ -63,27 +58,21 @@ export function readBatchWords<Name extends string>(
   numbers: readonly Name[],
 ): (BatchOptions & { numbers: Partial<Record<Name, number>> }) | null {
   const text = { type: 'string' } as const;
-  const options = { only: text, 'limit-minutes': text, logs: text, output: text, help: { type: 'boolean' } } as const;
+  const options = { only: text, logs: text, help: { type: 'boolean' } } as const;
   const others = Object.fromEntries(numbers.map((name) => [name, text]));
   const values = parseArgs({ args, options: { ...others, ...options } }).values as Record<string, string | undefined>;
   if (values['help'] !== undefined) return null;
-  const { output = 'table' } = values;
-  if (output !== 'table' && output !== 'json') throw new RangeError(`--output must be table or json, not ${output}.`);
-  const numberOf = (name: string): number | null => {
-    const given = values[name];
-    if (given === undefined) return null;
-    const value = /^\d{1,9}$/.test(given) ? Number(given) : 0;
-    if (value < 1) throw new RangeError(`--${name} must be a whole number above 0, not ${given}.`);
-    return value;
-  };
+  const given = numbers.flatMap((name): [string, number][] => {
+    const digits = values[name];
+    if (digits === undefined) return [];
+    const value = /^\d{1,9}$/.test(digits) ? Number(digits) : 0;
+    if (value < 1) throw new RangeError(`--${name} must be a whole number above 0, not ${digits}.`);
+    return [[name, value]];
+  });
   return {
     only: values['only']?.split(',').filter((name) => name !== '') ?? null,
-    limitMinutes: numberOf('limit-minutes'),
-    output,
     logs: values['logs'] ?? null,
-    numbers: Object.fromEntries(
-      numbers.flatMap((name) => (numberOf(name) === null ? [] : [[name, numberOf(name)]])),
-    ) as Partial<Record<Name, number>>,
+    numbers: Object.fromEntries(given) as Partial<Record<Name, number>>,
   };
 }
 
@@ -107,9 +96,8 @@ export async function logFolder(logs: string | null, prefix: string): Promise<st
 }
 
 /** Runs one part to its end, or to its limit. */
-async function runPart(part: Part, folder: string, limitMinutes: number | null): Promise<PartEnd> {
+async function runPart(part: Part, folder: string): Promise<PartEnd> {
   const log = join(folder, `${part.name}.log`);
-  const minutes = limitMinutes ?? part.limitMinutes;
   const startedAtMs = performance.now();
   const [program = '', ...words] = part.command;
   const running = await startProcess({
@@ -128,12 +116,12 @@ async function runPart(part: Part, folder: string, limitMinutes: number | null):
   const limit = setTimeout(() => {
     late.abort();
     void running.end(GRACE_MS);
-  }, minutes * MINUTE_MS);
+  }, part.limitMinutes * MINUTE_MS);
   const code = await running.ended;
   clearTimeout(limit);
   const isLate = late.signal.aborted;
   if (isLate) await running.killAll();
-  const reason = isLate ? `longer than ${minutes} min` : code === 0 ? null : `exit code ${code}`;
+  const reason = isLate ? `longer than ${part.limitMinutes} min` : code === 0 ? null : `exit code ${code}`;
   const seconds = Math.round((performance.now() - startedAtMs) / 1000);
   return { name: part.name, title: part.title, verdict: reason === null ? 'held' : 'fell', reason, seconds, log };
 }
@@ -142,13 +130,12 @@ async function runPart(part: Part, folder: string, limitMinutes: number | null):
 export async function runParts(
   parts: readonly Part[],
   folder: string,
-  limitMinutes: number | null,
   onProgress: (line: string) => void,
 ): Promise<PartEnd[]> {
   const ends: PartEnd[] = [];
   for (const part of parts) {
     onProgress(`${part.name}: ${part.title}; log in ${join(folder, `${part.name}.log`)}`);
-    const end = await runPart(part, folder, limitMinutes);
+    const end = await runPart(part, folder);
     ends.push(end);
     onProgress(`${part.name}: ${end.reason === null ? 'held' : `FELL (${end.reason})`} after ${end.seconds} s`);
     if (end.verdict === 'fell') onProgress(await logTail(end.log));

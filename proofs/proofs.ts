@@ -36,7 +36,7 @@ function partsOf(minutes: number, seed: number): Part[] {
     {
       name: 'chaos',
       title: `${minutes} min of kills, freezes and outages, poison among the commands, seed ${seed}`,
-      command: script('chaos', ...byTime, '--poison-every', '30s'),
+      command: script('chaos', ...byTime, '--poison-every', '30s', '--coordinator-outage-every', '3m'),
       limitMinutes: minutes + 20,
     },
     {
@@ -85,10 +85,7 @@ const options = parseArguments(USAGE, (words) => {
   return { ...read, parts: chosenParts(partsOf(minutes, seed), read.only) };
 });
 const say = (line: string): void => console.error(line);
-const ends = await runParts(options.parts, await logFolder(options.logs, 'payment-proofs-'), options.limitMinutes, say);
-if (options.output === 'json') console.log(JSON.stringify(ends, null, 2));
-else {
-  const rows = ends.map(({ log, name, reason, seconds }) => [name, String(seconds), reason ?? 'held', log]);
-  console.log(`\n${textTable(['proof', 'seconds', 'held or fell', 'log'], rows).join('\n')}`);
-}
+const ends = await runParts(options.parts, await logFolder(options.logs, 'payment-proofs-'), say);
+const rows = ends.map(({ log, name, reason, seconds }) => [name, String(seconds), reason ?? 'held', log]);
+console.log(`\n${textTable(['proof', 'seconds', 'held or fell', 'log'], rows).join('\n')}`);
 if (ends.some(({ verdict }) => verdict === 'fell')) process.exitCode = EXIT_CODE_FAILED;

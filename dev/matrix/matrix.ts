@@ -69,13 +69,10 @@ const parts = options.rows.map((row) => ({
   environment: environmentOf(row),
   limitMinutes: row.limitMinutes,
 }));
-const ends = await runParts(parts, folder, options.limitMinutes, say);
+const ends = await runParts(parts, folder, say);
 const rows = await Promise.all(ends.map((end) => judged(end, folder)));
-if (options.output === 'json') console.log(JSON.stringify(rows, null, 2));
-else {
-  const cells = rows.map(({ failed, log, name, passed, reason, seconds }) => [
-    ...[name, String(passed), String(failed), String(seconds), reason ?? 'held', log],
-  ]);
-  console.log(`\n${textTable(['row', 'passed', 'failed', 'seconds', 'held or fell', 'log'], cells).join('\n')}`);
-}
+const cells = rows.map(({ failed, log, name, passed, reason, seconds }) => [
+  ...[name, String(passed), String(failed), String(seconds), reason ?? 'held', log],
+]);
+console.log(`\n${textTable(['row', 'passed', 'failed', 'seconds', 'held or fell', 'log'], cells).join('\n')}`);
 if (rows.some(({ verdict }) => verdict === 'fell')) process.exitCode = EXIT_CODE_FAILED;

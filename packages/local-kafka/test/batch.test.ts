@@ -21,7 +21,7 @@ function part(name: string, script: string): Part {
 test('each part ends by itself, and one that fails does not keep the next from running', async () => {
   const said: string[] = [];
   const parts = [part('good', 'echo out'), part('bad', 'echo why; exit 3'), part('last', 'node --version')];
-  const ends = await runParts(parts, folder, null, (line) => said.push(line));
+  const ends = await runParts(parts, folder, (line) => said.push(line));
   expect(ends.map(({ name, reason, verdict }) => [name, verdict, reason])).toEqual([
     ['good', 'held', null],
     ['bad', 'fell', 'exit code 3'],
@@ -33,7 +33,11 @@ test('each part ends by itself, and one that fails does not keep the next from r
 });
 
 test('a part that is longer than its limit fell, and all that it started is gone', async () => {
-  const [end] = await runParts([part('long', 'sleep 600 & echo $!; wait')], folder, 0.02, () => undefined);
+  const [end] = await runParts(
+    [{ ...part('long', 'sleep 600 & echo $!; wait'), limitMinutes: 0.02 }],
+    folder,
+    () => undefined,
+  );
   expect(end).toMatchObject({ verdict: 'fell', reason: 'longer than 0.02 min' });
   const started = Number(await readFile(end?.log ?? '', 'utf8'));
   expect(started).toBeGreaterThan(0);
