@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadMended } from './without-mend.ts';
+import { loadMended } from './mended.ts';
 
 interface Connection {
   connect(): Promise<unknown>;

@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import type { Admin, Batch } from 'kafkajs';
-import { loadMended } from './without-mend.ts';
+import { loadMended } from './mended.ts';
 import { connectKafka, useAdmin } from './local-kafka.ts';
 
 type MadeBatch = new (

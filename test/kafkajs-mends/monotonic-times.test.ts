@@ -1,6 +1,6 @@
 /** Somebody sets the wall clock: heartbeats and timeouts of requests follow the time that has passed. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { loadMended } from './without-mend.ts';
+import { loadMended } from './mended.ts';
 
 interface Group {
   memberId: string;

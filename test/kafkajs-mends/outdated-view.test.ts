@@ -5,7 +5,7 @@
  * the same broker may be asked again and again, and all fetches and the heartbeats between them wait for it.
  */
 import { expect, test } from 'vitest';
-import { loadMended } from './without-mend.ts';
+import { loadMended } from './mended.ts';
 
 interface Runner {
   heartbeat(): Promise<void>;

@@ -1,6 +1,6 @@
 /** A broker's refusal names the refused resources; as shipped, it says only that something was refused. */
 import { expect, test } from 'vitest';
-import { loadMended } from './without-mend.ts';
+import { loadMended } from './mended.ts';
 
 const TOPIC_AUTHORIZATION_FAILED = 29;
 

@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig } from 'kafkajs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectionsHeldTo } from '../support/held-connections.ts';
-import { loadMended } from './without-mend.ts';
+import { loadMended } from './mended.ts';
 
 interface Connection {
   connect(): Promise<unknown>;
