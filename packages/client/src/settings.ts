@@ -52,7 +52,7 @@ export interface PlainSettings {
   ssl?: boolean | { caFile?: string; certFile?: string; keyFile?: string };
   /** `KAFKA_SASL_*` */
   sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string };
-  /** `SCHEMA_REGISTRY_*`; without it, commands are published as JSON, and subscriptions read the JSON copies. */
+  /** `SCHEMA_REGISTRY_*`; without it, commands are published as JSON, and reading needs `format: 'json'`, the JSON copies. */
   schemaRegistry?: { url: string; username?: string; password?: string };
 }
 
