@@ -51,25 +51,27 @@ function readPage(answer: Extract<Answer, { kind: 'response' }>): ListReading {
   if (page === undefined || !isJsonObject(page) || !Array.isArray(members)) {
     return failed('not-understood', `HTTP ${httpStatus}, but the body is not a page of transactions`, httpStatus);
   }
+  const gaps: string[] = [];
   const warnings: string[] = [];
   const data: Transaction[] = [];
   members.forEach((member, index) => {
     const read = readTransaction(member);
     if (read !== null) data.push(read.value);
-    else warnings.push(`data[${index}] has no id and is left out`);
+    else gaps.push(`data[${index}] has no id and is left out`);
     warnings.push(...(read?.warnings ?? []).map((warning) => `data[${index}].${warning}`));
   });
   const nextCursor = typeof page['nextCursor'] === 'string' && page['nextCursor'] !== '' ? page['nextCursor'] : null;
-  if (typeof page['hasMore'] !== 'boolean') warnings.push('hasMore is not a boolean');
+  if (typeof page['hasMore'] !== 'boolean') gaps.push('hasMore is not a boolean');
   const hasMore = typeof page['hasMore'] === 'boolean' ? page['hasMore'] : nextCursor !== null;
-  if (hasMore && nextCursor === null) warnings.push('hasMore without a nextCursor');
+  if (hasMore && nextCursor === null) gaps.push('hasMore without a nextCursor');
   return {
     kind: 'page',
     data,
     hasMore,
     nextCursor,
     totalCount: int64ValueOf(page['totalCount']),
-    warnings: warnings.slice(0, PAGE_WARNINGS_MAX),
+    isIncomplete: gaps.length > 0,
+    warnings: [...gaps, ...warnings].slice(0, PAGE_WARNINGS_MAX),
   };
 }
 

@@ -126,6 +126,8 @@ export type ListReading =
       /** Null if the service gave none; absent, null and '' are the same. */
       nextCursor: string | null;
       totalCount: bigint | null;
+      /** A transaction was left out, or there may be another page. */
+      isIncomplete: boolean;
       warnings: string[];
     }
   | {

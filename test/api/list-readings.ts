@@ -7,7 +7,7 @@ type Failed = Extract<ListReading, { kind: 'failed' }>;
 /** The last page, without transactions. */
 export function aPage(changes: Partial<Page> = {}): Page {
   const isLast = { hasMore: false, nextCursor: null, totalCount: null };
-  return { kind: 'page', data: [], ...isLast, warnings: [], ...changes };
+  return { kind: 'page', data: [], ...isLast, isIncomplete: false, warnings: [], ...changes };
 }
 
 export function aFailure(cause: ListFailure, changes: Partial<Failed> = {}): Failed {

@@ -256,13 +256,17 @@ describe('a list', () => {
     [
       'hasMore missing',
       '{"data":[],"nextCursor":"c"}',
-      { hasMore: true, nextCursor: 'c', warnings: ['hasMore is not a boolean'] },
+      { hasMore: true, nextCursor: 'c', isIncomplete: true, warnings: ['hasMore is not a boolean'] },
     ],
-    ['a transaction without an id', '{"data":[{"status":"PENDING"},7],"hasMore":false}', { data: [] }],
+    [
+      'a transaction without an id',
+      '{"data":[{"status":"PENDING"},7],"hasMore":false}',
+      { data: [], isIncomplete: true },
+    ],
     [
       'a whole transaction',
       `{"data":[${TRANSACTION_BODY}],"hasMore":false}`,
-      { data: [{ id: 'Transaction:t1' }], warnings: [] },
+      { data: [{ id: 'Transaction:t1' }], isIncomplete: false, warnings: [] },
     ],
   ])('with %s is a page', async (_name, body, page) => {
     const { service, api } = await startedPair(always(200, EMPTY_PAGE));

@@ -1,4 +1,5 @@
 /** The tool says of a transaction that an operator decides by what it compared, and what else fits. */
+import { aPage } from '../../../test/api/list-readings.ts';
 import { describe, expect, test } from 'vitest';
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
 import { checkTransaction, lookForEffect } from '../src/decided-transaction.ts';
@@ -44,7 +45,7 @@ function serviceOf(transactions: readonly Transaction[], pageLength = 2): Servic
       const from = Number(filter.cursor ?? 0);
       const nextCursor = from + pageLength < listed.length ? String(from + pageLength) : null;
       const data = listed.slice(from, from + pageLength);
-      return { kind: 'page', data, hasMore: nextCursor !== null, nextCursor, totalCount: null, warnings: [] };
+      return aPage({ data, hasMore: nextCursor !== null, nextCursor });
     },
   };
 }

@@ -203,6 +203,17 @@ describe('transactions list', () => {
     expect(refused.stderr).toContain('HTTP 400, INVALID_INPUT: status is not one that there is');
   });
 
+  test.each([
+    ['that may have another page', '{"data":[{"id":"Transaction:1"}]}'],
+    ['with a transaction without an id', '{"data":[{"status":"COMPLETED"},{"id":"Transaction:1"}],"hasMore":false}'],
+  ])('a list %s does not look complete', async (_what, body) => {
+    const { list } = await listAt(() => ({ httpStatus: 200, body }));
+    const run = await list('--all');
+    expect(run).toMatchObject({ code: 1, stdout: expect.stringContaining('Transaction:1') as string });
+    expect(run.stderr).toContain('the list is incomplete: see the warnings');
+    expect(run.stderr).not.toContain('no more');
+  });
+
   test('with --all, a list that is cut off does not look complete', async () => {
     let pages = 0;
     const { asked, list } = await listAt(() => {

@@ -65,15 +65,18 @@ async function listPages(
 ): Promise<void> {
   let next: TransactionFilter = filter;
   const seen = new Set(filter.cursor === undefined ? [] : [filter.cursor]);
+  let hasGaps = false;
   for (let page = 1; page <= pagesMax; page += 1) {
     const reading = await api.listTransactions(next);
     if (reading.kind === 'failed') throw failure(reading, baseUrl);
-    const { data, hasMore, nextCursor, totalCount, warnings } = reading;
+    const { data, hasMore, isIncomplete, nextCursor, totalCount, warnings } = reading;
+    hasGaps ||= isIncomplete;
     if (output.format === 'json' || data.length > 0) {
-      output.document({ data, hasMore, nextCursor, totalCount, warnings }, pageText(data));
+      output.document({ data, hasMore, isIncomplete, nextCursor, totalCount, warnings }, pageText(data));
     }
     for (const warning of warnings) output.note(`warning: ${warning}`);
     if (!hasMore) {
+      if (hasGaps) throw new CliFailure('failed', 'the list is incomplete: see the warnings');
       output.note(totalCount === null ? 'no more' : `no more; ${totalCount} in total`);
       return;
     }
