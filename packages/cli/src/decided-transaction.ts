@@ -13,6 +13,8 @@ import { OPERATIONS } from '../../../src/ledger/operations.ts';
 import { operationOf } from '../../../src/ledger/settlement.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import { currencyAmountText } from './amount-text.ts';
+import { isoOf } from './event-output.ts';
+import { observedMs, type StatusHistory } from './status-history.ts';
 import { CLOCK_DIFFERENCE_MS_MAX, compared, sentMsOf, type Comparison } from './transaction-comparison.ts';
 
 type Lists = Pick<PaymentApi, 'listTransactions'>;
@@ -95,6 +97,28 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
       return { doubt: null, notes: [seen] };
     }
   }
+}
+
+/** For NOT_EXECUTED: whether a published status of the transaction shows that the command took effect, whatever it shows today. */
+export function lookForPublishedEffect(
+  transactionId: string,
+  entry: Entry,
+  { events, hidden }: Pick<StatusHistory, 'events' | 'hidden'>,
+): CheckResult {
+  const findingOf = OPERATIONS[operationOf(entry)].lookUp?.finding;
+  const shown = events.find(
+    (event) =>
+      event.kind === 'transaction-status' && event.key === transactionId && findingOf?.(event.value) === 'EXECUTED',
+  );
+  if (shown?.kind === 'transaction-status') {
+    const seen = `transaction ${transactionId} was ${shown.value.status} at ${isoOf(observedMs(shown))}`;
+    return { doubt: `${seen}: the command may have taken effect`, notes: [] };
+  }
+  if (hidden.length === 0) return { doubt: null, notes: [] };
+  return {
+    doubt: `the status changes of transaction ${transactionId} were not all read (${hidden.join('; ')})`,
+    notes: [],
+  };
 }
 
 /** It may be older than the search: that the service does not list it proves nothing. */

@@ -156,7 +156,7 @@ export async function scanLedger<Wanted extends Entry>(
   settings: CliSettings,
   readForMs: number,
   mayBe: (key: string, value: Buffer) => boolean,
-  isWanted: (entry: Entry) => entry is Wanted,
+  isWanted: (entry: Entry, lane: number) => entry is Wanted,
 ): Promise<{ found: ScannedEntry<Wanted>[]; cuts: string[] }> {
   const topics = [topicNames(settings.TOPIC_PREFIX).ledger];
   const lanes = await readBounds(cliKafka(settings), topics);
@@ -171,7 +171,7 @@ export async function scanLedger<Wanted extends Entry>(
       return;
     }
     const entry = value !== null && mayBe(key, value) ? entryIn(record) : null;
-    if (entry === null || !isWanted(entry)) found.delete(key);
+    if (entry === null || !isWanted(entry, lane)) found.delete(key);
     else if (found.has(key) || found.size < KEPT_MAX) found.set(key, { lane, entry });
     else cuts.add(`all beyond ${KEPT_MAX}, which will be listed once these are handled`);
   };

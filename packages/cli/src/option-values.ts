@@ -33,7 +33,7 @@ export function readForOption(description: string): Option {
 
 /** How many entries of a list to show. */
 export function limitOption(description: string): Option {
-  return new Option('--limit <number>', description).argParser(wholeNumber(1, 10_000)).default(100);
+  return new Option('--limit <number>', description).argParser(wholeNumber(1, 10_000));
 }
 
 export function instant(text: string): Date {

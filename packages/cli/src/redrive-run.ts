@@ -42,7 +42,7 @@ const INTERRUPTED_WAIT =
   'interrupted: nothing more is published; results are awaited. A second Ctrl-C ends this without a report';
 /** The processor's headers of a moved message. If sent again, they would give the message its old age. */
 const MOVED_HEADERS = 'moved-';
-const BY_ITS_PLACE = 'redrive it alone, with --again-may-pay-twice';
+const BY_ITS_PLACE = 'redrive it alone, under the same key, with --again-may-pay-twice';
 
 /** @returns in the order of the plans; a failure after the first letter may be marked is reported per letter */
 export async function runRedrives(
@@ -120,7 +120,7 @@ export async function redriveEach(
       const earlier = claims[index];
       const unsent = async (...what: [status: UnsentStatus, problem: string]) => unsentLine(plan, ...what);
       if (unclaimed !== null) {
-        const problem = `its message was not published, but the dead letter may be marked as redriven (${unclaimed}). Check with \`dead-letters show ${letterName(plan.letter)}\`: if it is marked, ${BY_ITS_PLACE}`;
+        const problem = `its message was not published, but the dead letter may be marked as redriven (${unclaimed}). Check with \`dead-letters show ${letterName(plan.letter)}\`: if you marked it, ${BY_ITS_PLACE}. If somebody else did, ask them`;
         lines.push(unsent('not-known', problem));
       } else if (earlier === undefined) {
         const cause = isBroken ? 'an earlier message could not be published' : 'the run was interrupted';
@@ -143,7 +143,7 @@ export async function redriveEach(
 function whoWasFirst({ letter }: ReadyRedrive, earlier: RedriveNote): string {
   if (notedLetter(earlier) === letterName(letter))
     return `another operator was first: the dead letter was ${noteText(earlier)}. Nothing was sent`;
-  return `${otherLetterText(earlier)}. Nothing was sent, but this dead letter is marked as redriven. If it is a different payment, ${BY_ITS_PLACE}`;
+  return `${otherLetterText(earlier)}. Nothing was sent, but this dead letter is marked as redriven. If it is a different payment, redrive it alone, with --again-may-pay-twice`;
 }
 
 /** Null: its result is not awaited, it is not a command, or it cannot be read here. */

@@ -1,11 +1,12 @@
 /** The tool says of a transaction that an operator decides by what it compared, and what else fits. */
-import { aPage } from '../../../test/api/list-readings.ts';
 import { describe, expect, test } from 'vitest';
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
-import { checkTransaction, lookForEffect } from '../src/decided-transaction.ts';
+import { checkTransaction, lookForEffect, lookForPublishedEffect } from '../src/decided-transaction.ts';
 import { mayHaveMade, ownersInWords } from '../src/transaction-owners.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';
+import type { StatusEvent } from '../src/status-history.ts';
+import { aPage } from '../../../test/api/list-readings.ts';
 import { aTransaction, doneWith, entryAt, unknown } from '../../../test/ledger/entries.ts';
 
 const DAY_MS = 86_400_000;
@@ -24,6 +25,13 @@ const WHOLE: Partial<Transaction> = {
   ...to('InternalAccount:1'),
   receivedAmount: { amount: 5n, currency: null, otherFieldsJson: null },
 };
+
+function published(...statuses: readonly string[]): StatusEvent[] {
+  return statuses.map((status) => {
+    const value = { status, failureReason: null, observedAt: BigInt(SENT_MS) };
+    return { kind: 'transaction-status', key: 'Transaction:1', value } as unknown as StatusEvent;
+  });
+}
 
 interface Service {
   readonly asked: TransactionFilter[];
@@ -339,5 +347,23 @@ describe('whose a transaction is', () => {
     const ofLastMonth = { firstSentMs: SENT_MS - 30 * DAY_MS, lastEndedMs: SENT_MS - 30 * DAY_MS };
     expect(isRival({ ...theirs, ...ofLastMonth })).toBe(false);
     expect(isRival({ ...theirs, firstSentMs: SENT_MS + DAY_MS, lastEndedMs: SENT_MS + DAY_MS })).toBe(false);
+  });
+});
+
+describe('the published statuses of the transaction that a command names', () => {
+  const saidBy = (entry: Entry, events: StatusEvent[], hidden: string[] = []) =>
+    lookForPublishedEffect('Transaction:1', entry, { events, hidden }).doubt;
+
+  test('leave NOT_EXECUTED in doubt if one shows an effect, whatever came later', () => {
+    expect(saidBy(lost('execute-quote'), published('PENDING', 'PROCESSING', 'EXPIRED'))).toBe(
+      'transaction Transaction:1 was PROCESSING at 2026-01-31T12:00:00.000Z: the command may have taken effect',
+    );
+    expect(saidBy(lost('reject-transaction'), published('REJECTED', 'COMPLETED'))).toContain('was REJECTED');
+  });
+
+  test('say nothing against it otherwise, if all of them were read', () => {
+    expect(saidBy(lost('execute-quote'), published('PENDING', 'EXPIRED'))).toBeNull();
+    expect(saidBy(lost('reject-transaction'), published('PENDING', 'COMPLETED'))).toBeNull();
+    expect(saidBy(lost('execute-quote'), published('PENDING'), ['lane 3 is hidden'])).toContain('lane 3 is hidden');
   });
 });

@@ -4,7 +4,7 @@ import { laneOf } from 'payment-processor-contract/keys';
 import { keyHash } from 'payment-processor-contract/key-hash';
 import { stringifyLossless, type JsonObject } from 'payment-processor-contract/lossless-json';
 import { openTransaction } from '../../client/test/fixtures.ts';
-import { createQuoteOf, executionOf, transferInOf } from '../../../test/support/commands.ts';
+import { createQuoteOf, executionOf, publishTransfers, transferInOf } from '../../../test/support/commands.ts';
 import { unknownTransfer } from '../../../test/support/lost-answer.ts';
 import { LANES } from '../../../test/support/stack.ts';
 import type { RunningProcessor } from '../../../test/support/processor.ts';
@@ -301,4 +301,16 @@ describe('show by payment', () => {
     await expect.poll(() => keysOf('--quote', quoteId), { timeout: 40_000 }).toEqual(['its-execution', key]);
     expect(await keysOf('--transaction', transactionId)).toEqual(['its-execution', key]);
   });
+});
+
+test('unfinished list leaves no command out unless it is told to', async () => {
+  await stack().service.addFaults({ kind: 'status', httpStatus: 429, retryAfter: 600, operation: 'transfer-in' });
+  const keys = await publishTransfers(stack(), 'many', 150);
+  const namesOf = ({ documents }: CliRun): unknown[] => documents.map(({ key }) => key);
+  const list = () => cliJson('unfinished', 'list');
+  const all = await eventually(list, (run) => keys.every((key) => namesOf(run).includes(key)), 'all to be listed');
+  expect(all.code).toBe(0);
+  const few = await cliJson('unfinished', 'list', '--limit', '5');
+  expect(few.documents).toHaveLength(5);
+  expect(few.stderr).toContain(`${all.documents.length - 5} more are not shown (--limit)`);
 });

@@ -8,7 +8,13 @@ import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
 import { API_SETTING_NAMES, requireSettings, withPaymentApi, requireKey } from '../context.ts';
-import { checkTransaction, lookForEffect, uncheckedTransaction, type CheckResult } from '../decided-transaction.ts';
+import {
+  checkTransaction,
+  lookForEffect,
+  lookForPublishedEffect,
+  uncheckedTransaction,
+  type CheckResult,
+} from '../decided-transaction.ts';
 import { eventDocument, eventText, isoOf, resultText, placeText } from '../event-output.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { subjectOf } from '../../../../src/ledger/effect.ts';
@@ -18,6 +24,7 @@ import { waitOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
 import { canAsk, checkTexts, confirm, operatorName } from '../operator.ts';
 import { checkRetry } from '../retry-checks.ts';
+import { readStatusHistory } from '../status-history.ts';
 import { isMadeByCall } from '../transaction-comparison.ts';
 import { lookForOwners } from '../transaction-owners.ts';
 import { keyCommand } from '../key-command.ts';
@@ -83,7 +90,7 @@ Before EXECUTED or NOT_EXECUTED it looks up the command's transaction at the ser
 API_CLIENT_SECRET are set. With --transaction-id it looks up that transaction instead, and these settings are required.
 It prints which fields it compared with the command, and which it could not compare.
 Unless --unverified is given, it refuses NOT_EXECUTED (exit code 7) if the look-up fails, if the service does not list that
-transaction, or if the transaction's status does not prove that the command took no effect. It refuses EXECUTED if
+transaction, if the transaction's status does not prove that the command took no effect, or if a published status of it shows an effect. It refuses EXECUTED if
 - the look-up fails, or the service does not list the transaction;
 - its accounts, amount, quote or time differ from the command's, or nothing can be compared;
 - the command executes a quote, but the transaction does not have the status of an executed quote;
@@ -112,7 +119,7 @@ Examples:
       showCurrent(output, current);
       requireRevision(entry, flags);
       requireUnknown(entry, current, flags);
-      const checked = flags.decision === 'RETRY' ? checkRetry(settings, entry) : verify(settings, flags, entry);
+      const checked = flags.decision === 'RETRY' ? checkRetry(settings, entry) : verify(output, settings, flags, entry);
       judge(output, await checked, flags.unverified);
       if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
       const decision: OperatorDecision = {
@@ -188,6 +195,7 @@ async function currentResult(settings: ClientSettings, key: string): Promise<{ e
  *   the operator's transaction belongs to another command
  */
 async function verify(
+  output: Output,
   settings: ClientSettings,
   { decision, transactionId: foundId }: ResolveFlags,
   entry: Entry,
@@ -199,14 +207,18 @@ async function verify(
     const unseen = 'no transaction is named, so nothing was looked up at the service: list its transactions first';
     return [{ doubt: null, notes: [decision === 'EXECUTED' ? note : unseen] }];
   }
+  const published =
+    decision === 'NOT_EXECUTED'
+      ? [lookForPublishedEffect(transactionId, entry, await readStatusHistory(settings, transactionId, output))]
+      : [];
   const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
   if (!ofApi.ok) {
     const { doubt, ...unseen } = uncheckedTransaction(transactionId, ofApi.problems.join('; '));
     // Not every operator has the service's credentials: without a named transaction they are not required.
-    return [foundId === undefined ? { doubt: null, notes: [doubt] } : { doubt, ...unseen }];
+    return [foundId === undefined ? { doubt: null, notes: [doubt] } : { doubt, ...unseen }, ...published];
   }
   if (decision === 'NOT_EXECUTED') {
-    return [await withPaymentApi(ofApi.config, (api) => lookForEffect(api, transactionId, entry))];
+    return [await withPaymentApi(ofApi.config, (api) => lookForEffect(api, transactionId, entry)), ...published];
   }
   const looked = await withPaymentApi(ofApi.config, (api) => checkTransaction(api, transactionId, entry));
   if (looked.isNamed || !isMadeByCall(entry)) return [looked];

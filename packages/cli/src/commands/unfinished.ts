@@ -16,7 +16,7 @@ const LANE_MAX = 999;
 interface Flags {
   readonly lane?: number;
   readonly phase?: string;
-  readonly limit: number;
+  readonly limit?: number;
   readonly readFor: number;
 }
 
@@ -28,7 +28,7 @@ export function addUnfinishedCommand(program: CliCommand): void {
     .description('list them by lane, oldest first: key, age, phase, next step and reason')
     .option('--lane <number>', 'only this lane', wholeNumber(0, LANE_MAX))
     .addOption(new Option('--phase <phase>', 'only in this phase').choices(['INTENT', 'PARKED', 'DOUBTFUL', 'QUOTED']))
-    .addOption(limitOption('how many to show'))
+    .addOption(limitOption('how many to show; default: all of them'))
     .addOption(readForOption('time limit for reading the ledger'))
     .details(
       `
@@ -39,16 +39,18 @@ Examples:
   $ npm run cli -- unfinished list --phase DOUBTFUL
   $ npm run --silent cli -- --output json unfinished list --lane 3 | jq -r .key`,
     )
-    .runs(async (output, { lane, limit, phase, readFor }: Flags) => {
+    .runs(async (output, { lane, limit = Infinity, phase, readFor }: Flags) => {
       const settings = requireSettings(CLI_SETTING_NAMES);
       const { cuts, found } = await scanLedger(
         settings,
         readFor,
         (_key, value) => mayBeUnfinished(value),
-        (entry): entry is Entry => entry.phase.state !== 'DONE' && (phase === undefined || entry.phase.state === phase),
+        (entry, of): entry is Entry =>
+          entry.phase.state !== 'DONE' &&
+          (phase === undefined || entry.phase.state === phase) &&
+          (lane === undefined || of === lane),
       );
       const listed = found
-        .filter((each) => lane === undefined || each.lane === lane)
         .sort((left, right) => left.lane - right.lane || publishedMs(left) - publishedMs(right))
         .map(documentOf);
       const nowMs = Date.now();

@@ -26,7 +26,7 @@ export function addUnknownCommand(program: CliCommand): void {
   unknown
     .command('list')
     .description('list them, oldest first: key, transaction, first call, age, reason, and the commands to run next')
-    .addOption(limitOption('how many to show, oldest first'))
+    .addOption(limitOption('how many to show, oldest first').default(100))
     .addOption(readForOption('time limit for reading the ledger'))
     .details(
       `
