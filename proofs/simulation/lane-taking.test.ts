@@ -54,7 +54,7 @@ function claimedIndex(others: readonly string[] = ['other']): MemoryIndex {
   const index = new MemoryIndex(1);
   const records = others.map((processId, offset) => ({
     key: `${CLAIM_PREFIX}group-process-${processId}`,
-    value: encodeClaim({ token: processId, processId, isFenced: false }),
+    value: encodeClaim({ token: processId, processId, isFenced: false, releaseWithinMs: 0 }),
     offset: BigInt(offset),
     timestampMs: 0,
   }));

@@ -11,7 +11,7 @@ import {
   encodeClaim,
   ownerRecords,
   OWNER_KEY,
-  type Claimant,
+  type Claim,
   type OwnerRecord,
 } from '../ledger/ledger-records.ts';
 import { batchName, type OutgoingRecord } from '../producers/record-batch.ts';
@@ -37,7 +37,7 @@ export class LaneWriter {
   /** Offset after its last commit, control record included; null: not known. */
   #endOffset: bigint | null = null;
   /** A claim that may be in the ledger, and must be withdrawn. */
-  #claim: Claimant | null = null;
+  #claim: Omit<Claim, 'isFenced'> | null = null;
   /** The commit that contains the claim. */
   #claiming: LaneCommit | null = null;
   #ended: Promise<void> | null = null;
@@ -58,7 +58,7 @@ export class LaneWriter {
    * @throws when the commit is not certain: then the lane is lost
    */
   async claim(
-    owner: Omit<OwnerRecord, 'transactionalId'>,
+    owner: Omit<OwnerRecord & Claim, 'transactionalId' | 'isFenced'>,
     schemas: ReadonlyMap<string, Buffer>,
     fenced: readonly string[],
   ): Promise<void> {

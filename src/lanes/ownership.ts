@@ -105,7 +105,9 @@ async function fenceOrWait(parts: LaneParts, writer: LaneWriter, waits: Waits, i
     const mayRelease =
       claimant.processId !== processId &&
       ((await mayBeMember(parts, claimant)) || (await mayHaveReleased(parts, claimant, waits)));
-    return { claimant, isWaitedFor: mayRelease && waitedMs < releaseWaitMs(parts) };
+    // Its settings may be older than ours.
+    const mayTakeMs = Math.max(releaseWithinMs(parts), claimant.releaseWithinMs);
+    return { claimant, isWaitedFor: mayRelease && waitedMs < mayTakeMs };
   });
   for (const { claimant, isWaitedFor } of await Promise.all(asked)) {
     if (isWaitedFor || !otherClaimants(parts, writer).some(({ token }) => token === claimant.token)) continue;
@@ -146,8 +148,8 @@ async function mayHaveReleased(parts: LaneParts, { token }: Claimant, waits: Wai
   return reader.position(lane) < departure.ledgerEnd && waitedMs - departure.waitedMs < RELEASE_READ_MS_MAX;
 }
 
-/** How long to wait for a live member: it may learn later than we do that it lost the lane, and its last commit may take long. */
-function releaseWaitMs(parts: LaneParts): number {
+/** How long a live member may take: it may learn later than others that it lost the lane, and its last commit may take long. */
+function releaseWithinMs(parts: LaneParts): number {
   return parts.sessionTimeoutMs + drainMsMax(parts) + COMMIT_DEADLINE_MS;
 }
 
@@ -168,7 +170,12 @@ async function claimLane(
   const owner = { token, processId, atMs: clock.nowMs(), barren: ownersWithoutCommit(parts) };
   const schemas = [...schemaRecords()].filter(([key]) => index.value(lane, key) === undefined);
   await writer.claim(
-    { ...owner, laneCount, fencedCallUntilMs: fencedCallUntilMs(parts, voidClaims) },
+    {
+      ...owner,
+      laneCount,
+      fencedCallUntilMs: fencedCallUntilMs(parts, voidClaims),
+      releaseWithinMs: releaseWithinMs(parts),
+    },
     new Map(schemas),
     voidClaims.map(({ transactionalId }) => transactionalId),
   );
@@ -198,7 +205,7 @@ async function seenUnlessSuperseded(
 }
 
 /** Other processes that may still write to the lane, according to the ledger as read so far. */
-function otherClaimants({ committer, index, lane }: LaneParts, writer: LaneWriter): Claimant[] {
+function otherClaimants({ committer, index, lane }: LaneParts, writer: LaneWriter): Claim[] {
   return index
     .claims(lane)
     .filter(({ isFenced, transactionalId: id }) => !isFenced && id !== writer.transactionalId)

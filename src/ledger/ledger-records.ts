@@ -35,6 +35,8 @@ export interface Claimant {
 export interface Claim extends Claimant {
   /** The owner's producer failed, and the owner fenced it itself: the next owner removes the claim, and waits for nobody. */
   readonly isFenced: boolean;
+  /** How long its owner may take to release the lane, by its own settings; 0: not recorded. */
+  readonly releaseWithinMs: number;
 }
 
 export interface OwnerRecord extends Claimant {
@@ -91,8 +93,8 @@ export function isOwnerRecordOf(value: Buffer, token: string): boolean {
   return ownerRecords.isOwn(value) && ownerRecords.decode(value).token === token;
 }
 
-export function encodeClaim({ isFenced, processId, token }: Omit<Claim, 'transactionalId'>): Buffer {
-  return claims.encodeAs(VALUE_CLASS.claim, 0, { processId, token, isFenced });
+export function encodeClaim({ isFenced, processId, releaseWithinMs, token }: Omit<Claim, 'transactionalId'>): Buffer {
+  return claims.encodeAs(VALUE_CLASS.claim, 0, { processId, token, isFenced, releaseWithinMs });
 }
 
 /**

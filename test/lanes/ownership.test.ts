@@ -46,7 +46,7 @@ function putClaim(index: MemoryIndex, id: string, claim: Parameters<typeof encod
 function indexWith(owner: OwnerRecord, isFenced?: boolean): MemoryIndex {
   const index = new MemoryIndex(1);
   put(index, OWNER_KEY, ownerRecords.encode(owner));
-  if (isFenced !== undefined) putClaim(index, owner.transactionalId, { ...owner, isFenced });
+  if (isFenced !== undefined) putClaim(index, owner.transactionalId, { ...owner, isFenced, releaseWithinMs: 0 });
   return index;
 }
 
@@ -149,7 +149,12 @@ test('an owner writes the schemas that its ledger lacks, and no others', async (
 
 test('who claimed a lane before its last owner, and was fenced by nobody, is fenced', async () => {
   const index = indexWith(LAST);
-  putClaim(index, 'group-process-frozen', { token: 'earlier', processId: 'frozen', isFenced: false });
+  putClaim(index, 'group-process-frozen', {
+    token: 'earlier',
+    processId: 'frozen',
+    isFenced: false,
+    releaseWithinMs: 0,
+  });
   const { happened, withdrawals } = await taken(index);
   expect({ happened, withdrawals }).toEqual({
     happened: ['group-process-frozen', 'claimed'],
@@ -178,7 +183,7 @@ test('a live member that turns up between gets its time, and of two takers one w
   const index = indexWith(LAST);
   const { happened } = await taken(index, {
     between: [[other]],
-    onOwned: () => putClaim(index, OTHER, { ...other, isFenced: false }),
+    onOwned: () => putClaim(index, OTHER, { ...other, isFenced: false, releaseWithinMs: 0 }),
     isMember: (looks) => {
       if (looks >= LOOKS) putClaim(index, OTHER, null);
       return true;
@@ -243,7 +248,7 @@ test.each([
     },
   };
   const writer = new LaneWriter({ loop: () => loop } as unknown as Committer, { topic: 'ledger', partition: 0 });
-  void writer.claim(LAST, new Map(), []).catch(silence);
+  void writer.claim({ ...LAST, releaseWithinMs: 0 }, new Map(), []).catch(silence);
   written.length = 0;
   void writer.end();
   expect(written).toEqual(wanted);

@@ -139,7 +139,7 @@ test('the records of a lane are read as they were written', () => {
   expect(isOwnerRecordOf(ownerRecords.encode(owner), 'token-2')).toBe(false);
   expect(isOwnerRecordOf(Buffer.from('of another release'), 'token-1')).toBe(false);
   const { processId, token, transactionalId } = owner;
-  const claim = { token, processId, transactionalId, isFenced: true };
+  const claim = { token, processId, transactionalId, isFenced: true, releaseWithinMs: 28_000 };
   expect(decodeClaim('!claim:id-1', encodeClaim(claim))).toEqual(claim);
   expect(headOf(encodeClaim(claim)).valueClass).toBe(VALUE_CLASS.claim);
   const position = {

@@ -223,7 +223,12 @@ export const SETTINGS = {
     integer(1, 100_000),
   ),
   KAFKA_SESSION_TIMEOUT_MS: setting('6000', 'Group session timeout.', integer(1000, SESSION_TIMEOUT_MAX_MS)),
-  KAFKA_HEARTBEAT_INTERVAL_MS: setting('1000', 'Heartbeat interval.', integer(100, 60_000)),
+  // A member learns of a rebalance at its heartbeat, and the group waits 10 s for it.
+  KAFKA_HEARTBEAT_INTERVAL_MS: setting(
+    '1000',
+    'Heartbeat interval. Members learn of a rebalance at their heartbeats, so lanes that move wait for one.',
+    integer(100, 5_000),
+  ),
   BREAKER_ERROR_PERCENT: setting('50', 'Share of infrastructure faults that opens the breaker.', integer(1, 100)),
   BREAKER_RESET_MS: setting(
     '5000',

@@ -9,3 +9,12 @@ test.each([
 ])('a duration of %s', (text, read) => {
   expect(readSomeSettings({ POLL_TERMINAL_FOR: text }, ['POLL_TERMINAL_FOR'])).toMatchObject(read);
 });
+
+test.each([
+  ['5000', true],
+  // The group would count a healthy member out before it learns of the rebalance.
+  ['5001', false],
+])('a heartbeat interval of %s ms', (text, ok) => {
+  const read = readSomeSettings({ KAFKA_HEARTBEAT_INTERVAL_MS: text }, ['KAFKA_HEARTBEAT_INTERVAL_MS']);
+  expect(read).toMatchObject({ ok });
+});

@@ -69,7 +69,7 @@ function bodies(): PoisonKind[] {
     ['with an empty value', ''],
     ['of garbage', Buffer.alloc(300, 0xee)],
     ['of JSON', '{"requestBeganMs":1}'],
-    ['that is the record of a claim', encodeClaim({ token: 'x', processId: 'x', isFenced: false })],
+    ['that is the record of a claim', encodeClaim({ token: 'x', processId: 'x', isFenced: false, releaseWithinMs: 0 })],
     ['that is the record of an entry', encodeEntry(entryAt('transfer-in'))],
   ];
   /** Changes to a good value. More of them: test/status/records.test.ts, and the pure intake's random messages. */
