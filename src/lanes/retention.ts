@@ -13,10 +13,13 @@
  * The index may lag behind the lane's commits: a record stays if memory may hold a newer version.
  */
 import { retentionRecords, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../ledger/key-retention.ts';
+import { readable } from '../ledger/ledger-value.ts';
+import { pollRecords, POLL_KEY } from '../status/poller/record.ts';
 import type { LedgerTimes } from '../store/ledger-index.ts';
 import type { AdmittedTime } from './admitted-time.ts';
 import type { Memory } from './memory.ts';
 import type { LaneParts } from './parts.ts';
+import { POLLER_LANE } from './poller-link.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 type RetentionParts = Pick<LaneParts, 'lane' | 'index' | 'clock' | 'retention'>;
@@ -92,6 +95,12 @@ export class Retention {
 
   #before(nowMs: number, admittedMs: number): LedgerTimes {
     const { doneMs, transactionMs } = this.#parts.retention;
-    return { doneMs: admittedMs - doneMs, transactionMs: nowMs - transactionMs };
+    return { doneMs: admittedMs - doneMs, transactionMs: nowMs - Math.max(transactionMs, this.#polledMs()) };
+  }
+
+  /** The poller announces transactions without a state, and its member may still have a longer LEDGER_RETENTION. */
+  #polledMs(): number {
+    const value = this.#parts.index.value(POLLER_LANE, POLL_KEY);
+    return value === undefined ? 0 : (readable(() => pollRecords.decode(value))?.forgottenAfterMs ?? 0);
   }
 }

@@ -10,6 +10,7 @@ import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { retentionRecords, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../../src/ledger/key-retention.ts';
 import { ENTRY_PREFIX, POSITION_KEY, TRANSACTION_PREFIX } from '../../src/ledger/ledger-records.ts';
 import { LedgerFormatError } from '../../src/ledger/ledger-value.ts';
+import { pollRecords, POLL_KEY } from '../../src/status/poller/record.ts';
 import { encodeTransactionState, unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
 import { donePhase, entryOf, entryRecord, intentPhase, positionRecord } from '../../proofs/bench/ledger-records.ts';
 import { newTransaction } from './lane-in-memory.ts';
@@ -93,6 +94,19 @@ test('entries that are done and transactions at rest are forgotten when they are
   brokerSays(NOW_MS);
   const forgotten = tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')));
   expect(forgotten).toEqual(['c:old', 'c:refused', 't:completed', 't:spare-quote']);
+});
+
+test('the state of a transaction is kept for as long as the poller counts on it, whose member may have a longer retention', () => {
+  const polled = (forgottenAfterMs: number): LedgerRecord => {
+    const none = { startMs: 0, discoveredToMs: 0, unlisted: [], sweep: null, sweptAtMs: null, forgottenToMs: 0 };
+    const value = pollRecords.encode({ ...none, forgottenAfterMs });
+    return { key: POLL_KEY, value, offset: 0n, timestampMs: 0 };
+  };
+  apply(state('completed', { status: 'COMPLETED', seenEndedMs: OLD_MS }), polled(NOW_MS));
+  brokerSays(NOW_MS);
+  expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual([]);
+  apply(polled(RETENTION.transactionMs));
+  expect(tombstonesOf(retentionOf(new Memory(opened.index, 0, 'token')))).toEqual(['t:completed']);
 });
 
 test('a key is kept while a copy that was published in its time may wait to be admitted', async () => {
