@@ -6,6 +6,7 @@ import type { Effect } from '../ledger/effect.ts';
 import { CARRIED_LENGTH_MAX, type Carried } from '../ledger/entry.ts';
 import { InternalRecord, LedgerFormatError, UnknownSchemaError } from '../ledger/ledger-value.ts';
 import { keyProblem } from 'payment-processor-contract/keys';
+import { ID_LENGTH_MAX } from 'payment-processor-contract/quote-id';
 import type { Quote, Transaction } from 'payment-processor-contract/types';
 
 export interface Observation {
@@ -25,9 +26,6 @@ export interface Observation {
   /** Headers carried over from that command. */
   readonly carried: Carried;
 }
-
-/** Longest id of a transaction or quote: a longer one is not an id, and could not be a key of the ledger. */
-export const ID_LENGTH_MAX = 1024;
 
 /**
  * Key of the observation, its transaction's id; null when there is nothing to observe. A quote that does not name its
@@ -51,7 +49,8 @@ const REDUCED_TEXT_LENGTH_MAX = 1024;
 const records = new InternalRecord<Observation>('Observation', { isUntrusted: true });
 
 /** Reduces an observation that its lane would not accept to the fields that determine the status of transaction and quote. */
-export function encodeObservation(observation: Observation): Buffer {
+export function encodeObservation(whole: Observation): Buffer {
+  const observation = isQuotePossible(whole) ? whole : { ...whole, quote: null };
   const encoded = records.encode(observation);
   if (encoded.length <= COUNTED_FROM_BYTES) return encoded;
   if (encoded.length <= OBSERVATION_BYTES_MAX && decodeObservation(encoded) !== null) return encoded;
@@ -92,14 +91,20 @@ const OBSERVERS: readonly string[] = ['COMMAND', 'POLL'] satisfies Observation['
 const CARRIED_NAMES: readonly string[] = ['traceparent', 'tracestate', 'correlation-id'] satisfies (keyof Carried)[];
 
 /** Times, key and headers are stored with the transaction, so they must be values that a request or command can have. */
-function isPossible({ carried, commandKey, observedBy, requestBeganMs, requestEndedMs }: Observation): boolean {
+function isPossible({ carried, commandKey, observedBy, quote, requestBeganMs, requestEndedMs }: Observation): boolean {
   return (
     OBSERVERS.includes(observedBy) &&
     Number.isFinite(requestBeganMs) &&
     Number.isFinite(requestEndedMs) &&
+    isQuotePossible({ quote }) &&
     (commandKey === null || keyProblem(commandKey) === null) &&
     Object.entries(carried).every(
       ([name, text]: [string, string]) => CARRIED_NAMES.includes(name) && text.length <= CARRIED_LENGTH_MAX,
     )
   );
+}
+
+/** Each event of a quote has its id several times. */
+function isQuotePossible({ quote }: Pick<Observation, 'quote'>): boolean {
+  return quote === null || quote.id.length <= ID_LENGTH_MAX;
 }

@@ -3,9 +3,10 @@ import { expect, test } from 'vitest';
 import type { InputMessage } from '../../src/consumers/input-message.ts';
 import { ObservationReader } from '../../src/lanes/observations.ts';
 import { learnSchema } from '../../src/ledger/ledger-value.ts';
-import { encodeObservation, ID_LENGTH_MAX, observationKey } from '../../src/status/observation.ts';
+import { decodeObservation, encodeObservation, observationKey } from '../../src/status/observation.ts';
+import { ID_LENGTH_MAX, quoteIdAmong } from 'payment-processor-contract/quote-id';
 import { taken } from '../consumers/received.ts';
-import { aTransaction } from '../ledger/entries.ts';
+import { aQuote, aTransaction } from '../ledger/entries.ts';
 import { otherRelease } from '../ledger/other-release.ts';
 import { anObservation } from '../status/observations.ts';
 
@@ -63,6 +64,19 @@ test('an id counts by its characters, for its reader as for its observer', () =>
     expect(reader.read(PLACE, messageOf(OURS, id))).toMatchObject({ kind: 'observation', id });
   }
   expect(reader.read(PLACE, messageOf(OURS, 'T'.repeat(ID_LENGTH_MAX + 1))).kind).toBe('dead-letter');
+});
+
+test('a quote with a longer id is not observed: its events could be larger than a transaction of the lane', () => {
+  const decodedOf = (id: string) =>
+    decodeObservation(encodeObservation(anObservation({ transaction: aTransaction(), quote: aQuote({ id }) })));
+  expect(decodedOf('Q'.repeat(ID_LENGTH_MAX))?.quote).not.toBeNull();
+  expect(decodedOf('Q'.repeat(ID_LENGTH_MAX + 1))).toMatchObject({ transaction: { id: 'Transaction:1' }, quote: null });
+  expect(quoteIdAmong(JSON.stringify({ quoteId: 'Q'.repeat(ID_LENGTH_MAX) }))).not.toBeNull();
+  expect(quoteIdAmong(JSON.stringify({ quoteId: 'Q'.repeat(ID_LENGTH_MAX + 1) }))).toBeNull();
+});
+
+test('fields of a transaction that are nested too deep for this stack name no quote', () => {
+  expect(quoteIdAmong(`{"quoteId":"Quote:1","deep":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)).toBeNull();
 });
 
 test('a message set aside says why, and has its bytes', () => {
