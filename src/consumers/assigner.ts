@@ -4,7 +4,7 @@
  * unless all do. A member that is about to leave gets none, unless all are leaving.
  */
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
-import { decodeMemberNote, encodeMemberNote, type MemberNote } from './member-note.ts';
+import { decodeMemberNote, encodeMemberNote, subscribedTopics, type MemberNote } from './member-note.ts';
 
 const { AssignerProtocol } = kafkajs;
 const ASSIGNER_NAME = 'payment-lanes';
@@ -69,11 +69,18 @@ export function laneAssigner(laneCount: number, ownNote: () => MemberNote): Part
         members.map(({ memberId, memberMetadata }) => ({ memberId, ...decodeMemberNote(memberMetadata) })),
         laneCount,
       );
+      // A member with another SANDBOX_COMMANDS reads other topics than we do.
+      const topicsOf = new Map(
+        members.map(({ memberId, memberMetadata }) => {
+          const own = subscribedTopics(memberMetadata);
+          return [memberId, own.length > 0 ? own : topics];
+        }),
+      );
       return [...lanesOf].map(([memberId, lanes]) => ({
         memberId,
         memberAssignment: AssignerProtocol.MemberAssignment.encode({
           version: ASSIGNER_VERSION,
-          assignment: Object.fromEntries(topics.map((topic) => [topic, lanes])),
+          assignment: Object.fromEntries((topicsOf.get(memberId) ?? topics).map((topic) => [topic, lanes])),
           userData: Buffer.alloc(0),
         }),
       }));

@@ -35,6 +35,20 @@ describe('the address that a member tells the group', () => {
     expect(decodeMemberNote(metadata(`[0,{"${word}":"true"}]`))[word]).toBe(false);
   });
 
+  it('stands beside the topics of its member, which are assigned whatever the leader reads', async () => {
+    const make = laneAssigner(2, () => NOTE);
+    const assigner = make({ cluster: {} as never, groupId: 'g', logger: {} as never });
+    const members = [['t'], ['t', 'sandbox']].map((topics, index) => ({
+      memberId: `member-${index}`,
+      memberMetadata: assigner.protocol({ topics }).metadata,
+    }));
+    const given = await assigner.assign({ members, topics: ['t'] });
+    const topicsOf = given.map(({ memberAssignment }) =>
+      Object.keys(AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment ?? {}),
+    );
+    expect(topicsOf).toEqual([['t'], ['t', 'sandbox']]);
+  });
+
   it('travels with each joining, and moves no lane', async () => {
     const make = laneAssigner(4, () => ({ ...NOTE, lanes: [1, 3], address: 'http://10.0.0.7:8080' }));
     const assigner = make({ cluster: {} as never, groupId: 'g', logger: {} as never });
