@@ -136,5 +136,5 @@ class VirtualResponse {
 
 function bounded(answer: Answer, bytesMax: number): Answer {
   if (answer.kind !== 'response' || Buffer.byteLength(answer.body) <= bytesMax) return answer;
-  return { ...answer, body: Buffer.from(answer.body).subarray(0, bytesMax).toString(), cut: true };
+  return { ...answer, body: Buffer.from(answer.body).subarray(0, bytesMax).toString(), cut: true, isTooLong: true };
 }

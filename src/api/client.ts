@@ -139,8 +139,8 @@ function callOnce(
       resolve(answer);
     };
     /** Settles a call without a complete answer. Keeps the status if it came: often that is enough for a verdict. */
-    const settleUnfinished = (reason: string): void => {
-      if (head !== null) settle({ kind: 'response', ...head, body: textOf(chunks), cut: true });
+    const settleUnfinished = (reason: string, isTooLong = false): void => {
+      if (head !== null) settle({ kind: 'response', ...head, body: textOf(chunks), cut: true, isTooLong });
       else settle({ kind: controller === null ? 'never-sent' : 'lost', reason });
     };
     const deadline = setTimeout(() => {
@@ -178,7 +178,7 @@ function callOnce(
         receivedBytes += chunk.length;
         chunks.push(chunk.subarray(0, room));
         if (chunk.length > room) {
-          settleUnfinished('answer too long');
+          settleUnfinished('answer too long', true);
           dataController.abort(new Error('answer too long'));
         }
       },

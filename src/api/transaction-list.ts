@@ -43,7 +43,12 @@ function readResponse(answer: Extract<Answer, { kind: 'response' }>, nowMs: numb
 }
 
 function readPage(answer: Extract<Answer, { kind: 'response' }>): ListReading {
-  const { httpStatus, body, cut } = answer;
+  const { httpStatus, body, cut, isTooLong } = answer;
+  if (isTooLong === true)
+    return {
+      ...failed('unreachable', `HTTP ${httpStatus}, but the page is too long: lower its limit`, httpStatus),
+      isTooLong,
+    };
   // The connection or the time ended, so it says nothing about the server at this address.
   if (cut) return failed('unreachable', `HTTP ${httpStatus}, but the body was cut off`, httpStatus);
   const page = parsedOrUndefined(body);

@@ -48,6 +48,8 @@ export type Answer =
       location: string | null;
       body: string;
       cut: boolean;
+      /** It was cut by us, at the length that the request allows. */
+      isTooLong?: boolean;
     }
   /** It is certain that no byte of the request reached the service. */
   | { kind: 'never-sent'; reason: string }
@@ -136,6 +138,8 @@ export type ListReading =
       reason: string;
       httpStatus: number | null;
       retryAfterMs: number | null;
+      /** We read no page of this length: one with a lower `limit` may be shorter. */
+      isTooLong?: boolean;
       /** The service's own code and message of a refusal. They may quote a person's query, so no log has them. */
       serviceSays: string | null;
     };

@@ -125,13 +125,18 @@ export class LookUps {
   async *#pages(filter: TransactionFilter, isWanted: () => boolean): AsyncGenerator<void, Scan> {
     const cursors = new Set<string>();
     let cursor: string | null = null;
+    let limit = PAGE_LIMIT;
     for (let count = 0; count < PAGES_MAX; count += 1) {
       const page: ListReading = await this.#page({
         ...filter,
-        limit: PAGE_LIMIT,
+        limit,
         ...(cursor === null ? {} : { cursor }),
       });
-      if (page.kind === 'failed') return { kind: 'failed', reason: page.reason };
+      if (page.kind === 'failed') {
+        if (page.isTooLong !== true || limit === 1) return { kind: 'failed', reason: page.reason };
+        limit = Math.floor(limit / 2);
+        continue;
+      }
       if (!page.hasMore) return { kind: 'whole' };
       if (page.nextCursor === null || cursors.has(page.nextCursor)) {
         return { kind: 'failed', reason: 'the service sends no cursor for the next page, or repeats one' };
@@ -142,7 +147,7 @@ export class LookUps {
       // Pages of other scans may have answered the last question.
       if (!isWanted()) return { kind: 'whole' };
     }
-    return { kind: 'failed', reason: `more than ${PAGES_MAX * PAGE_LIMIT} transactions to look through` };
+    return { kind: 'failed', reason: `more than ${PAGES_MAX} pages of transactions to look through` };
   }
 
   /** Retries a page while a retry may help. */
@@ -178,6 +183,7 @@ function windowOf(questions: readonly Question[], { fromMs, toMs }: Window): Tra
   return { startDate: dateOf(Math.min(...createdMs) + fromMs), endDate: dateOf(Math.max(...createdMs) + toMs) };
 }
 
-function isTransient({ cause }: Extract<ListReading, { kind: 'failed' }>): boolean {
+function isTransient({ cause, isTooLong }: Extract<ListReading, { kind: 'failed' }>): boolean {
+  if (isTooLong === true) return false;
   return cause === 'unreachable' || cause === 'told-to-wait' || cause === 'not-understood';
 }

@@ -282,6 +282,7 @@ describe('a list', () => {
     [401, '{}', {}, { cause: 'unauthorized' }],
     [429, '{}', { 'retry-after': '3' }, { cause: 'told-to-wait', retryAfterMs: 3000 }],
     [503, '{}', {}, { cause: 'unreachable' }],
+    [200, `{"data":[${' '.repeat(8 * 1024 * 1024)}]}`, {}, { cause: 'unreachable', isTooLong: true }],
   ])('answered %i %s has failed', async (httpStatus, body, headers, failure) => {
     const { service, api } = await startedPair(always(200, EMPTY_PAGE));
     service.script(always(httpStatus, body, headers));

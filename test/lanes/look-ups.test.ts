@@ -136,6 +136,17 @@ describe('a look-up', () => {
     expect(answers.map(({ outcome }) => outcome.kind)).toEqual(Array<string>(5).fill('not-found'));
   });
 
+  it('takes shorter pages where the service’s are too long', async () => {
+    const service = new ManyTransactions(many(100));
+    service.onRequest = () => {
+      if ((service.filters.at(-1)?.limit ?? 0) > 10)
+        service.failures.push(aFailure('unreachable', { isTooLong: true }));
+    };
+    const lookUps = new LookUps(service, systemClock);
+    expect((await lookUps.find(query('Transaction:99'))).outcome.kind).toBe('found');
+    expect(service.filters.slice(0, 5).map(({ limit }) => limit)).toEqual([100, 50, 25, 12, 6]);
+  });
+
   it('has failed at once where asking again is of no use', async () => {
     const service = new ManyTransactions(many(300));
     service.failures.push(aFailure('unauthorized'));

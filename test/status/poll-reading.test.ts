@@ -121,6 +121,18 @@ describe('a pass over pages', () => {
     }
   });
 
+  test('asks for shorter pages where one is too long, which is no failure of the service until it has one transaction', () => {
+    const scan = new PollScan(window);
+    scan.take(page('a'));
+    const limits: unknown[] = [];
+    while (scan.stage === 'reading') {
+      limits.push(scan.filter().limit);
+      expect(scan.filter().cursor).toBe('a');
+      scan.take(aFailure('unreachable', { isTooLong: true }));
+    }
+    expect(limits).toEqual([100, 50, 25, 12, 6, 3, 1, 1, 1, 1, 1]);
+  });
+
   test('asks for the same page again after a failure, a few times', () => {
     const scan = new PollScan(window);
     scan.take(page('a'));

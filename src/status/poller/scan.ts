@@ -41,6 +41,7 @@ export class PollScan {
   #restarts = 0;
   #failures = 0;
   #listed = 0;
+  #limit = PAGE_LIMIT;
 
   constructor(window: Window) {
     this.window = window;
@@ -61,7 +62,7 @@ export class PollScan {
       startDate: isoOf(Math.max(0, fromMs - ROUNDING_MS)),
       ...(toMs === null ? {} : { endDate: isoOf(toMs + ROUNDING_MS) }),
       ...(status === null ? {} : { status }),
-      limit: PAGE_LIMIT,
+      limit: this.#limit,
       ...(this.#cursor === null ? {} : { cursor: this.#cursor }),
     };
   }
@@ -69,6 +70,10 @@ export class PollScan {
   /** Takes the outcome of the request with this filter. */
   take(reading: ListReading): void {
     if (reading.kind === 'failed') {
+      if (reading.isTooLong === true && this.#limit > 1) {
+        this.#limit = Math.floor(this.#limit / 2);
+        return;
+      }
       // After any other failure the scan stays where it is: the caller asks for the same page again.
       if (reading.cause === 'refused' && this.#cursor !== null) this.#restart();
       else if (reading.cause !== 'held' && (this.#failures += 1) >= FAILURES_MAX) this.#stage = 'broken';

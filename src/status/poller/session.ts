@@ -323,6 +323,8 @@ export class PollSession {
       await this.#port.wait(this.#settings.intervalMs);
       return;
     }
+    // The next page is a shorter one.
+    if (reading.isTooLong === true) return;
     const ownMs = Math.min(BACK_OFF_FIRST_MS * 2 ** this.#failures, BACK_OFF_MAX_MS);
     this.#failures = Math.min(this.#failures + 1, 16);
     await this.#port.wait(Math.max(ownMs, Math.min(reading.retryAfterMs ?? 0, PAUSE_REQUESTED_MAX_MS)));
