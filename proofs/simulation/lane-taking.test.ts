@@ -80,8 +80,8 @@ test.each([
     const lane = laneWith({ index: claimedIndex(['one', 'two', 'three']), clock, isMember, committer });
     const beganMs = Date.now();
     lane.assigned(true);
-    // The time of an owner that gives way: a call and its margin, 3 s, then a commit, 10 s.
-    await vi.advanceTimersByTimeAsync(12_900);
+    // The time of an owner that gives way: a call and its margin, 3 s, then two commits, 10 s each.
+    await vi.advanceTimersByTimeAsync(22_900);
     expect(fencedMs).toBeNull();
     await vi.advanceTimersByTimeAsync(5_000);
     expect(fencedMs).toBeGreaterThan(beganMs);

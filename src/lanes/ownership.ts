@@ -150,7 +150,8 @@ async function mayHaveReleased(parts: LaneParts, { token }: Claimant, waits: Wai
 
 /** How long a live member may take: it may learn later than others that it lost the lane, and its last commit may take long. */
 function releaseWithinMs(parts: LaneParts): number {
-  return parts.sessionTimeoutMs + drainMsMax(parts) + COMMIT_DEADLINE_MS;
+  // The commit under way, and that of the release.
+  return parts.sessionTimeoutMs + drainMsMax(parts) + 2 * COMMIT_DEADLINE_MS;
 }
 
 /** @returns the claims made between our last check and our record, and the ids fenced before our record */

@@ -24,7 +24,7 @@ import { waitOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
 import { canAsk, checkTexts, confirm, operatorName } from '../operator.ts';
 import { checkRetry } from '../retry-checks.ts';
-import { readStatusHistory } from '../status-history.ts';
+import { readStatusHistory, type StatusEvent } from '../status-history.ts';
 import { isMadeByCall } from '../transaction-comparison.ts';
 import { lookForOwners } from '../transaction-owners.ts';
 import { keyCommand } from '../key-command.ts';
@@ -200,22 +200,24 @@ async function verify(
   { decision, transactionId: foundId }: ResolveFlags,
   entry: Entry,
 ): Promise<CheckResult[]> {
-  const transactionId = foundId ?? subjectOf(entry)?.transactionId ?? null;
+  const subject = subjectOf(entry);
+  const subjectId = subject?.transactionId ?? subject?.quoteId ?? null;
+  const history =
+    decision === 'NOT_EXECUTED' && subjectId !== null ? await readStatusHistory(settings, subjectId, output) : null;
+  const transactionId = foundId ?? subject?.transactionId ?? transactionIn(history?.events ?? []);
   if (transactionId === null) {
     const note =
       'no transaction is named, so nothing was compared, and the result will not name the transaction that this command paid. If you found it, give --transaction-id';
     const unseen = 'no transaction is named, so nothing was looked up at the service: list its transactions first';
     return [{ doubt: null, notes: [decision === 'EXECUTED' ? note : unseen] }];
   }
-  const published =
-    decision === 'NOT_EXECUTED'
-      ? [lookForPublishedEffect(transactionId, entry, await readStatusHistory(settings, transactionId, output))]
-      : [];
+  const published = history === null ? [] : [lookForPublishedEffect(transactionId, entry, history)];
   const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
   if (!ofApi.ok) {
     const { doubt, ...unseen } = uncheckedTransaction(transactionId, ofApi.problems.join('; '));
     // Not every operator has the service's credentials: without a named transaction they are not required.
-    return [foundId === undefined ? { doubt: null, notes: [doubt] } : { doubt, ...unseen }, ...published];
+    const isOptional = foundId === undefined && !isServiceGiven();
+    return [isOptional ? { doubt: null, notes: [doubt] } : { doubt, ...unseen }, ...published];
   }
   if (decision === 'NOT_EXECUTED') {
     return [await withPaymentApi(ofApi.config, (api) => lookForEffect(api, transactionId, entry)), ...published];
@@ -223,6 +225,21 @@ async function verify(
   const looked = await withPaymentApi(ofApi.config, (api) => checkTransaction(api, transactionId, entry));
   if (looked.isNamed || !isMadeByCall(entry)) return [looked];
   return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
+}
+
+/** The operator has the service's credentials. */
+function isServiceGiven(): boolean {
+  const names = ['API_BASE_URL', 'API_TOKEN_ID', 'API_CLIENT_SECRET'];
+  return names.every((name) => Boolean(process.env[name] ?? process.env[`${name}_FILE`]));
+}
+
+/** The transaction that a quote's events name. */
+function transactionIn(events: readonly StatusEvent[]): string | null {
+  const ids = events.map((event) => {
+    if (event.kind === 'unreadable') return null;
+    return event.kind === 'transaction-status' ? event.key : event.value.transactionId;
+  });
+  return ids.find((id) => id !== null) ?? null;
 }
 
 /** The processor's settling time is unknown here, so the text names the setting. */
