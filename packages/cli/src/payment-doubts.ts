@@ -10,15 +10,20 @@ import { keyCommand } from './key-command.ts';
 /**
  * Why the command of a letter's own key may have been paid; null: it certainly was not. The ledger's note that it forgot a key is
  * itself deleted later, so the command of an old letter may have left no trace.
+ * @param ownKey null: none. Without a usable key the letter was no command, but one of the new key may have paid it
  */
-export function whyItMayBePaid(letterMs: number, ownKey: string, { entries, knownFromMs }: KnownKeys): string | null {
-  const own = entries.get(ownKey);
-  if (own !== undefined) return whyPaid('its own key', ownKey, own);
-  if (keyProblem(ownKey) !== null) return null;
-  const fromMs = knownFromMs[laneOf(ownKey, knownFromMs.length)] ?? Infinity;
+export function whyItMayBePaid(
+  { letterMs, newKey, ownKey }: { letterMs: number; newKey: string; ownKey: string | null },
+  { entries, knownFromMs }: KnownKeys,
+): string | null {
+  const own = ownKey === null ? undefined : entries.get(ownKey);
+  if (ownKey !== null && own !== undefined) return whyPaid('its own key', ownKey, own);
+  const isUsable = ownKey !== null && keyProblem(ownKey) === null;
+  const key = isUsable ? ownKey : newKey;
+  const fromMs = knownFromMs[laneOf(key, knownFromMs.length)] ?? Infinity;
   return letterMs >= fromMs
     ? null
-    : `the dead letter is older than ${isoOf(fromMs)}, and the ledger may have forgotten keys from before then, such as its own key ${ownKey}: ${lookText(ownKey)}`;
+    : `the dead letter is older than ${isoOf(fromMs)}, and the ledger may have forgotten keys from before then, such as ${isUsable ? 'its own key' : 'the new key'} ${key}: ${lookText(key)}`;
 }
 
 /**

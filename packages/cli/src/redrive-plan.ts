@@ -208,7 +208,7 @@ export function readyOf(
   const notes = consequencesOf(letter, target, entry, isNewKey, Date.now());
   const doubts = [
     earlierRedriveOf(letter, redrives),
-    ownKey === null ? null : whyItMayBePaid(letter.timestampMs, ownKey, ledger),
+    whyItMayBePaid({ letterMs: letter.timestampMs, newKey: target.key, ownKey }, ledger),
     ...relatedDoubts(placed(one), families, ledger.entries),
     isNewKey && known === null ? forgottenText('the key', target.key) : null,
   ].filter((one) => one !== null);

@@ -67,6 +67,15 @@ describe('a letter whose own key may have been paid', () => {
     expect(notes.at(-1)).toMatch(new RegExp(`^${words}.*it may be the same payment; check with \`show order-1\``));
   });
 
+  test.each(['order 17', 'order-17.execute'])(
+    'longer ago than the ledger can tell, by the new key of a letter whose own key %s is none',
+    (ownKey) => {
+      const of = (days: number) => plan(undefined, { days, ownKey, key: 'order-17', ...UNFLAGGED });
+      expect(() => of(8)).toThrow(/such as the new key order-17.*requires --again-may-pay-twice/);
+      expect(of(1).at(-1)).toContain('will be a new command');
+    },
+  );
+
   test('by another letter of the key is left out of many, and alone requires a flag', () => {
     const redriven = [redriveOf('order-1', 'order-1b')];
     const words =
@@ -132,7 +141,7 @@ describe('a letter whose own command was set aside before it was read', () => {
 
 test('a letter whose own key was not known is a command of its own', () => {
   expect(plan(undefined).at(-1)).toBe('the ledger does not have the key order-1: the message will be a new command');
-  expect(plan(undefined, { days: 20, ownKey: 'no key', key: 'order-2' }).at(-1)).toMatch(
+  expect(plan(undefined, { days: 6, ownKey: 'no key', key: 'order-2' }).at(-1)).toMatch(
     /^the ledger does not have the key order-2/,
   );
 });

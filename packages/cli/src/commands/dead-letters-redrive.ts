@@ -86,7 +86,7 @@ With --reason nobody checks each dead letter. So it leaves such dead letters out
 those with the key of another one in this run. It refuses operators' decisions: decide again with \`resolve\`.
 
 Exit codes:
-  0  all were published (with --await: and ACCEPTED)
+  0  all were published, up to --limit (with --await: and ACCEPTED)
   4  with --await: one did not end ACCEPTED
   5  no result came in time, or it is not known whether a message was published
   7  one was refused or left out
