@@ -12,8 +12,8 @@ declare module 'vitest' {
 
 export type ToldByTest = Mutation & { readonly toldBy: string };
 
-/** A mutated processor may wait without end. */
-const TEST_MS_MAX = 60_000;
+/** A mutated processor may wait without end. Beside other work, what syncs to a disk has taken a minute. */
+const TEST_MS_MAX = 120_000;
 const NONE = -1;
 
 /**
@@ -72,7 +72,8 @@ async function failureOf(vitest: Vitest, by: ToldByTest, mutation: number): Prom
   vitest.state.clearErrors();
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   for (const module of testModules) {
-    for (const test of module.children.allTests('failed')) return test.fullName;
+    for (const test of module.children.allTests('failed'))
+      return `${test.fullName}: ${test.result().errors?.[0]?.message ?? 'without an error'}`;
     for (const error of module.errors()) return `${file}: ${error.message}`;
   }
   return unhandledErrors.length > 0 ? `${file}: ${String(unhandledErrors[0])}` : null;
