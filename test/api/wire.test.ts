@@ -3,19 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import { loadSchema, type RecordSchema } from 'payment-processor-contract/schemas';
 import { readQuote, readTransaction } from '../../src/api/wire.ts';
-import { WHOLE_QUOTE } from '../contract/whole-answers.ts';
+import { WHOLE_QUOTE, WHOLE_TRANSACTION } from '../contract/whole-answers.ts';
 
 const quote = (text: string) => readQuote(parseLossless(text));
 const transaction = (text: string) => readTransaction(parseLossless(text));
 
 test('what is read has the very fields of the schemas, in every record', () => {
   expectFieldsOf(loadSchema('Quote'), quote(JSON.stringify(WHOLE_QUOTE))?.value);
-  expectFieldsOf(
-    loadSchema('Transaction'),
-    transaction(
-      '{"id":"T","destination":{},"source":{},"receivedAmount":{"currency":{}},"reconciliationInstructions":{},"rateDetails":{}}',
-    )?.value,
-  );
+  expectFieldsOf(loadSchema('Transaction'), transaction(JSON.stringify(WHOLE_TRANSACTION))?.value);
 });
 
 describe('what the service adds or changes', () => {

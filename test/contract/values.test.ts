@@ -8,7 +8,7 @@ import { accountOf, createQuoteOf, transferInOf } from '../support/commands.ts';
 import { startHostileService, type HostileService, type ReceivedRequest } from '../support/hostile-service.ts';
 import { CLIENT_SECRET, TOKEN_ID } from '../support/sandbox-control.ts';
 import { useStack } from '../support/test-stack.ts';
-import { ANSWER_FIELDS, ENDPOINTS, ENUMERATIONS } from './interface.ts';
+import { ENDPOINTS, ENUMERATIONS } from './interface.ts';
 import { WHOLE_QUOTE, WHOLE_TRANSACTION } from './whole-answers.ts';
 
 const stack = useStack({ name: 'values' });
@@ -196,19 +196,21 @@ describe('requests', () => {
 });
 
 describe('answers', () => {
-  const textsAt = (value: unknown, paths: readonly string[]) => paths.map((path) => [path, String(at(value, path))]);
+  /** Each field below, by its path, as text: a result's numbers may be longs. */
+  const leaves = (value: unknown, path = ''): [string, string][] =>
+    value === null || typeof value !== 'object'
+      ? [[path, String(value)]]
+      : Object.entries(value).flatMap(([name, inner]) => leaves(inner, `${path}.${name}`));
 
   test('the quote of a result has every field of the interface', async () => {
     const { quote } = (await stack().journal.result('all-fields')).value;
-    expect(textsAt(quote, ANSWER_FIELDS.quote)).toEqual(textsAt(WHOLE_QUOTE, ANSWER_FIELDS.quote));
+    expect(leaves(quote)).toEqual(expect.arrayContaining(leaves(WHOLE_QUOTE)));
     expect(quote?.paymentInstructions?.map(({ accountType }) => accountType)).toEqual(ENUMERATIONS.accountType);
   });
 
   test('the transaction of a result has every field of the interface', async () => {
     const { transaction } = (await stack().journal.result('transfer')).value;
-    expect(textsAt(transaction, ANSWER_FIELDS.transaction)).toEqual(
-      textsAt(WHOLE_TRANSACTION, ANSWER_FIELDS.transaction),
-    );
+    expect(leaves(transaction)).toEqual(expect.arrayContaining(leaves(WHOLE_TRANSACTION)));
     expect(Object.keys(transaction?.counterpartyInformation ?? {})).toEqual(ENUMERATIONS.counterpartyKey);
   });
 
