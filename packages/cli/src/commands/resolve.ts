@@ -2,31 +2,21 @@
 import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
-import { readSomeSettings } from 'payment-processor-contract/config';
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
-import { API_SETTING_NAMES, requireSettings, withPaymentApi, requireKey } from '../context.ts';
-import {
-  checkTransaction,
-  lookForEffect,
-  lookForPublishedEffect,
-  uncheckedTransaction,
-  type CheckResult,
-} from '../decided-transaction.ts';
+import { requireSettings, requireKey } from '../context.ts';
+import type { CheckResult } from '../decided-transaction.ts';
 import { eventDocument, eventText, isoOf, resultText, placeText } from '../event-output.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
-import { subjectOf } from '../../../../src/ledger/effect.ts';
 import { phaseText, readEntry, noEntryText } from '../ledger.ts';
 import { submitDecision, type DecidedResult } from '../operator-decision.ts';
 import { waitOption, wholeNumber } from '../option-values.ts';
 import { shownLine, type Output } from '../output.ts';
 import { canAsk, checkTexts, confirm, operatorName } from '../operator.ts';
 import { checkRetry } from '../retry-checks.ts';
-import { readStatusHistory, type StatusEvent } from '../status-history.ts';
-import { isMadeByCall } from '../transaction-comparison.ts';
-import { lookForOwners } from '../transaction-owners.ts';
+import { checkSettling } from '../settling-checks.ts';
 import { keyCommand } from '../key-command.ts';
 
 const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
@@ -120,7 +110,11 @@ Examples:
       showCurrent(output, current);
       requireRevision(entry, flags);
       requireUnknown(entry, current, flags);
-      const checked = flags.decision === 'RETRY' ? checkRetry(settings, entry) : verify(output, settings, flags, entry);
+      const { decision: name, transactionId: foundId = null } = flags;
+      const checked =
+        name === 'RETRY'
+          ? checkRetry(settings, entry)
+          : checkSettling(settings, entry, { decision: name, foundId }, output);
       judge(output, await checked, flags.unverified);
       if (flags.decision === 'NOT_EXECUTED') warnOfLateEffect(output, entry);
       const decision: OperatorDecision = {
@@ -189,58 +183,6 @@ async function currentResult(settings: ClientSettings, key: string): Promise<{ e
     throw unsent('failed', `the current result of ${key} cannot be read: ${decoded.problem}`);
   }
   return { entry, result: decoded.value as CommandResult };
-}
-
-/**
- * @returns the service's state of the operator's transaction, or else of the one that the command names; and whether
- *   the operator's transaction belongs to another command
- */
-async function verify(
-  output: Output,
-  settings: ClientSettings,
-  { decision, transactionId: foundId }: ResolveFlags,
-  entry: Entry,
-): Promise<CheckResult[]> {
-  const subject = subjectOf(entry);
-  const subjectId = subject?.transactionId ?? subject?.quoteId ?? null;
-  const history =
-    decision === 'NOT_EXECUTED' && subjectId !== null ? await readStatusHistory(settings, subjectId, output) : null;
-  const transactionId = foundId ?? subject?.transactionId ?? transactionIn(history?.events ?? []);
-  if (transactionId === null) {
-    const note =
-      'no transaction is named, so nothing was compared, and the result will not name the transaction that this command paid. If you found it, give --transaction-id';
-    const unseen = 'no transaction is named, so nothing was looked up at the service: list its transactions first';
-    return [{ doubt: null, notes: [decision === 'EXECUTED' ? note : unseen] }];
-  }
-  const published = history === null ? [] : [lookForPublishedEffect(transactionId, entry, history)];
-  const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
-  if (!ofApi.ok) {
-    const { doubt, ...unseen } = uncheckedTransaction(transactionId, ofApi.problems.join('; '));
-    // Not every operator has the service's credentials: without a named transaction they are not required.
-    const isOptional = foundId === undefined && !isServiceGiven();
-    return [isOptional ? { doubt: null, notes: [doubt] } : { doubt, ...unseen }, ...published];
-  }
-  if (decision === 'NOT_EXECUTED') {
-    return [await withPaymentApi(ofApi.config, (api) => lookForEffect(api, transactionId, entry)), ...published];
-  }
-  const looked = await withPaymentApi(ofApi.config, (api) => checkTransaction(api, transactionId, entry));
-  if (looked.isNamed || !isMadeByCall(entry)) return [looked];
-  return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
-}
-
-/** The operator has the service's credentials. */
-function isServiceGiven(): boolean {
-  const names = ['API_BASE_URL', 'API_TOKEN_ID', 'API_CLIENT_SECRET'];
-  return names.every((name) => Boolean(process.env[name] ?? process.env[`${name}_FILE`]));
-}
-
-/** The transaction that a quote's events name. */
-function transactionIn(events: readonly StatusEvent[]): string | null {
-  const ids = events.map((event) => {
-    if (event.kind === 'unreadable') return null;
-    return event.kind === 'transaction-status' ? event.key : event.value.transactionId;
-  });
-  return ids.find((id) => id !== null) ?? null;
 }
 
 /** The processor's settling time is unknown here, so the text names the setting. */

@@ -1,0 +1,75 @@
+/** Before EXECUTED or NOT_EXECUTED: what the service and the published events say against the decision. */
+import type { ClientSettings } from 'payment-processor-client/internal/settings';
+import { readSomeSettings } from 'payment-processor-contract/config';
+import { subjectOf } from '../../../src/ledger/effect.ts';
+import type { Entry } from '../../../src/ledger/entry.ts';
+import { API_SETTING_NAMES, withPaymentApi } from './context.ts';
+import {
+  checkTransaction,
+  lookForEffect,
+  lookForPublishedEffect,
+  uncheckedTransaction,
+  type CheckResult,
+} from './decided-transaction.ts';
+import type { Output } from './output.ts';
+import { readStatusHistory, type StatusEvent } from './status-history.ts';
+import { isMadeByCall } from './transaction-comparison.ts';
+import { lookForOwners } from './transaction-owners.ts';
+
+export interface SettlingDecision {
+  readonly decision: 'EXECUTED' | 'NOT_EXECUTED';
+  /** The transaction that the operator found; null: none is given. */
+  readonly foundId: string | null;
+}
+
+/**
+ * @returns the service's state of the operator's transaction, or else of the one that the command names; and whether
+ *   the operator's transaction belongs to another command
+ */
+export async function checkSettling(
+  settings: ClientSettings,
+  entry: Entry,
+  { decision, foundId }: SettlingDecision,
+  output: Output,
+): Promise<CheckResult[]> {
+  const subject = subjectOf(entry);
+  const subjectId = subject?.transactionId ?? subject?.quoteId ?? null;
+  const history =
+    decision === 'NOT_EXECUTED' && subjectId !== null ? await readStatusHistory(settings, subjectId, output) : null;
+  const transactionId = foundId ?? subject?.transactionId ?? transactionIn(history?.events ?? []);
+  if (transactionId === null) {
+    const note =
+      'no transaction is named, so nothing was compared, and the result will not name the transaction that this command paid. If you found it, give --transaction-id';
+    const unseen = 'no transaction is named, so nothing was looked up at the service: list its transactions first';
+    return [{ doubt: null, notes: [decision === 'EXECUTED' ? note : unseen] }];
+  }
+  const published = history === null ? [] : [lookForPublishedEffect(transactionId, entry, history)];
+  const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
+  if (!ofApi.ok) {
+    const { doubt, ...unseen } = uncheckedTransaction(transactionId, ofApi.problems.join('; '));
+    // Not every operator has the service's credentials: without a named transaction they are not required.
+    const isOptional = foundId === null && !isServiceGiven();
+    return [isOptional ? { doubt: null, notes: [doubt] } : { doubt, ...unseen }, ...published];
+  }
+  if (decision === 'NOT_EXECUTED') {
+    return [await withPaymentApi(ofApi.config, (api) => lookForEffect(api, transactionId, entry)), ...published];
+  }
+  const looked = await withPaymentApi(ofApi.config, (api) => checkTransaction(api, transactionId, entry));
+  if (looked.isNamed || !isMadeByCall(entry)) return [looked];
+  return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
+}
+
+/** The operator has the service's credentials. */
+function isServiceGiven(): boolean {
+  const names = ['API_BASE_URL', 'API_TOKEN_ID', 'API_CLIENT_SECRET'];
+  return names.every((name) => Boolean(process.env[name] ?? process.env[`${name}_FILE`]));
+}
+
+/** The transaction that a quote's events name. */
+function transactionIn(events: readonly StatusEvent[]): string | null {
+  const ids = events.map((event) => {
+    if (event.kind === 'unreadable') return null;
+    return event.kind === 'transaction-status' ? event.key : event.value.transactionId;
+  });
+  return ids.find((id) => id !== null) ?? null;
+}
