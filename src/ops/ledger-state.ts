@@ -3,7 +3,7 @@
  */
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import type { LedgerStatus, RestoreStatus } from '../store/ledger-view.ts';
-import type { DiskUse } from '../store/lmdb-ledger-index.ts';
+import type { DiskUse } from '../store/disk-space.ts';
 
 export interface LaneOwner {
   readonly lane: number;

@@ -6,7 +6,7 @@ import type { Entry } from '../ledger/entry.ts';
 import type { HoldsRecord } from '../ledger/holds.ts';
 import type { OwnerRecord } from '../ledger/ledger-records.ts';
 import type { UnknownResult, UnknownResults } from './ledger-index.ts';
-import type { DiskUse } from './lmdb-ledger-index.ts';
+import type { DiskUse } from './disk-space.ts';
 
 export interface LedgerLaneStatus {
   readonly lane: number;

@@ -10,7 +10,6 @@
  * it (store-soundness.ts). If a store fails in use, from damage or a full disk, the process ends, and its lanes go to members
  * whose stores work.
  */
-import { statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import type { Entry } from '../ledger/entry.ts';
@@ -25,11 +24,12 @@ import {
   type PositionRecord,
 } from '../ledger/ledger-records.ts';
 import { LedgerFormatError } from '../ledger/ledger-value.ts';
+import { diskUse, isDiskFull, noSpace, type DiskUse } from './disk-space.ts';
 import { LaneStore, type Table } from './lane-store.ts';
 import type { Checkpoint, LedgerRecord, LedgerTimes, UnknownResult, UnknownResults } from './ledger-index.ts';
 import { rowDictionary } from './row-dictionary.ts';
-import { claimStateFolder, StateDirectoryError, type StateFolder } from './state-folder.ts';
-import { markClosed, markStage, whyUnsound, wipe } from './store-soundness.ts';
+import { claimStateFolder, DATA_FILE, StateDirectoryError, type StateFolder } from './state-folder.ts';
+import { markClosed, markDoomed, markStage, whyUnsound, wipe } from './store-soundness.ts';
 
 /** The ledger that the store was built from; a store of another ledger is worthless. */
 export interface StoreIdentity {
@@ -44,13 +44,6 @@ export interface OpenedStore {
   readonly folder: string;
   /** Why the existing store was discarded; null: it was used, or there was none. */
   readonly rebuiltBecause: string | null;
-}
-
-/** Bytes on the file system of STATE_DIR; the used bytes include the store's. */
-export interface DiskUse {
-  readonly freeBytes: number;
-  readonly usedBytes: number;
-  readonly storeBytes: number;
 }
 
 export interface LmdbLedgerIndexOptions {
@@ -69,12 +62,6 @@ export const STORE_FORMAT = 9;
  * would also keep the smaller maps, and each would count the same pages as resident again.
  */
 const MAP_BYTES = 64 * 1024 ** 3;
-/** With less free space than this, a failure counts as a full disk: the largest batch may need more. */
-const FREE_BYTES_MIN = 8 * 1024 * 1024;
-/** LMDB's name for its file. */
-const DATA_FILE = 'data.mdb';
-/** POSIX counts a file's disk usage in units of this size, whatever the file system's own blocks are. */
-const STAT_BLOCK_BYTES = 512;
 const IDENTITY_KEY = Buffer.from('identity');
 /**
  * Smaller than nearly every finished entry, larger than a transaction's state. Compressing the states too would take 6 us each
@@ -264,11 +251,7 @@ export class LmdbLedgerIndex {
 
   /** Null before the store is open. */
   disk(): DiskUse | null {
-    if (this.#opened === null) return null;
-    const { path } = this.#opened.folder;
-    const { bavail, bfree, blocks, bsize } = statfsSync(path);
-    const storeBytes = statSync(join(path, DATA_FILE)).blocks * STAT_BLOCK_BYTES;
-    return { freeBytes: bavail * bsize, usedBytes: (blocks - bfree) * bsize, storeBytes };
+    return this.#opened === null ? null : diskUse(join(this.#opened.folder.path, DATA_FILE));
   }
 
   /** @returns why the existing store cannot be used; nothing is open then */
@@ -330,24 +313,5 @@ export class LmdbLedgerIndex {
     if (!isFull) markDoomed(folder.path, message);
     this.#options.onFatal(error);
     return error;
-  }
-}
-
-function noSpace(path: string, message: string): string {
-  const { bavail, bsize } = statfsSync(path);
-  const left = `the file system of STATE_DIR has ${bavail * bsize} bytes left (${message})`;
-  return `no space is left: ${left}. Enlarge the volume (store.size of the chart) or free space on it, then start again`;
-}
-
-function isDiskFull(path: string): boolean {
-  const { bavail, bsize } = statfsSync(path);
-  return bavail * bsize < FREE_BYTES_MIN;
-}
-
-function markDoomed(path: string, reason: string): void {
-  try {
-    markStage(path, 'doomed', reason);
-  } catch {
-    // If the disk is at fault, the next start fails on it too.
   }
 }

@@ -51,6 +51,15 @@ export function markStage(folder: string, stage: Mark['stage'], reason?: string)
   sync(folder);
 }
 
+/** The store was found damaged in use: the next start rebuilds it. */
+export function markDoomed(folder: string, reason: string): void {
+  try {
+    markStage(folder, 'doomed', reason);
+  } catch {
+    // If the disk is at fault, the next start fails on it too.
+  }
+}
+
 /** The store was closed; from here on it is trusted, whatever happens to the machine. */
 export function markClosed(folder: string): void {
   sync(join(folder, DATA_FILE));
