@@ -59,7 +59,10 @@ export async function withPaymentApi<Value>(
 export function requireSettings<Name extends SettingName>(names: readonly Name[]): Pick<Config, Name> {
   const read = readSomeSettings(process.env, names);
   if (read.ok) return read.config;
-  throw new CliFailure('settings', `wrong settings (set them in the environment):\n  ${read.problems.join('\n  ')}`);
+  throw new CliFailure('settings', [
+    'wrong settings (set them in the environment):',
+    ...read.problems.map((problem) => `  ${problem}`),
+  ]);
 }
 
 /** @throws CliFailure for a key that no command can have */

@@ -1,5 +1,6 @@
 /** The exit codes of the command line: one table, for scripts and for the documentation. */
 import { EXIT_CODE_CONFIG } from 'payment-processor-contract/config';
+import { shownLine } from './output.ts';
 
 export const EXIT_CODES = {
   ok: { code: 0, meaning: 'done; an awaited command was ACCEPTED, a decision carried out' },
@@ -26,10 +27,14 @@ export type ExitReason = keyof typeof EXIT_CODES;
 /** A failure that the user caused or can fix: only its message is shown, without a stack. */
 export class CliFailure extends Error {
   readonly reason: ExitReason;
-  constructor(reason: ExitReason, message: string) {
-    super(message);
+  /** Safe to show; a line break within a line is escaped, because it may be a publisher's. */
+  readonly lines: readonly string[];
+  constructor(reason: ExitReason, message: string | readonly string[]) {
+    const lines = [message].flat().map(shownLine);
+    super(lines.join('\n'));
     this.name = 'CliFailure';
     this.reason = reason;
+    this.lines = lines;
   }
 }
 

@@ -13,7 +13,7 @@ import { CliFailure, unsent } from './exit-codes.ts';
 export function failureOf(error: unknown): CliFailure {
   if (error instanceof PaymentClientError && error.code === 'INVALID_COMMAND') {
     const lines = error.problems.map(({ path, message }) => `  ${path === '' ? '(the value)' : path}: ${message}`);
-    return new CliFailure('usage', `the command is not valid; nothing was sent:\n${lines.join('\n')}`);
+    return new CliFailure('usage', ['the command is not valid; nothing was sent:', ...lines]);
   }
   if (error instanceof PaymentClientError && error.code === 'INVALID_OPTION') return unsent('usage', error.message);
   if (error instanceof PaymentClientError && error.code === 'NO_RESULT') {

@@ -19,7 +19,6 @@ import { addUnfinishedCommand } from './commands/unfinished.ts';
 import { addUnknownCommand } from './commands/unknown.ts';
 import { CliFailure, EXIT_CODES, exitCodeTable } from './exit-codes.ts';
 import { failureOf } from './failures.ts';
-import { shownLine } from './output.ts';
 
 /** In the order of the help. */
 const ADDING = [
@@ -65,7 +64,7 @@ export async function runCommand(words: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.ok.code : EXIT_CODES.usage.code;
     const failure = error instanceof CliFailure ? error : failureOf(error);
-    process.stderr.write(`${failure.message.split('\n').map(shownLine).join('\n')}\n`);
+    process.stderr.write(`${failure.message}\n`);
     return EXIT_CODES[failure.reason].code;
   }
 }

@@ -95,7 +95,7 @@ export async function readLettersOf(
 /**
  * A message too large to copy becomes a dead letter by reference: the letter has only the first bytes of the value, its
  * length and its SHA-256. These identify the message at its first place.
- * @returns the letter with its whole message
+ * @returns the letter with its whole value and headers
  * @throws CliFailure if the message is gone, or is another one
  */
 export async function wholeLetter(settings: CliSettings, letter: RawRecord): Promise<RawRecord> {
@@ -121,5 +121,6 @@ export async function wholeLetter(settings: CliSettings, letter: RawRecord): Pro
   if (!isSame) throw refused('the message there has another length or SHA-256');
   const ownHeaders = Object.entries(letter.headers).filter(([name]) => name.startsWith('dlq-'));
   const whole = { ...originalHeaders(original), ...Object.fromEntries(ownHeaders) };
-  return { ...letter, key: original.key, value: original.value, headers: whole };
+  // Its key is the letter's: a usable one is never cut, and the notes of the letter name that one.
+  return { ...letter, value: original.value, headers: whole };
 }

@@ -49,11 +49,12 @@ export function letterName({ partition, offset }: { partition: number; offset: b
   return `${partition}/${offset}`;
 }
 
-/** Of a message without a key: a copy of it has the same. No key has a blank. */
-export function contentName(value: Buffer | null): string {
-  return `content ${createHash('sha256')
-    .update(value ?? '')
-    .digest('hex')}`;
+/** Of a message without a key: a copy of it has the same, also by reference. No key has a blank. */
+export function contentName({ headers, value }: Pick<TopicRecord, 'headers' | 'value'>): string {
+  const ofWhole = headers['dlq-value-sha256'];
+  if (ofWhole !== undefined) return `content ${ofWhole}`;
+  const hash = createHash('sha256').update(value ?? '');
+  return `content ${hash.digest('hex')}`;
 }
 
 /** The name of the noted letter. */

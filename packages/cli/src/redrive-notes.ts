@@ -33,7 +33,7 @@ export async function readNotes(
       const note = noteOf(record);
       if (note === null) {
         if (record.headers['dlq-topic'] === operatorDecisions) decisions.add(letterName(record));
-        else if (record.key === null) contents.set(letterName(record), contentName(record.value));
+        else if (record.key === null) contents.set(letterName(record), contentName(record));
         return;
       }
       const name = notedLetter(note);

@@ -233,7 +233,7 @@ export function readyOf(
 }
 
 function placed({ letter, ownKey }: TargetedLetter): Letter {
-  return { place: letterName(letter), origin: ownKey ?? contentName(letter.value) };
+  return { place: letterName(letter), origin: ownKey ?? contentName(inText(letter)) };
 }
 
 /** How the letter itself was handled last; null: it was not. */

@@ -83,7 +83,11 @@ export function lateText(what: string, forMs: number): string {
 
 /** For lists: the list may be incomplete, and an empty one proves nothing. @throws CliFailure */
 export function requireAllRead(cuts: readonly string[]): void {
-  if (cuts.length > 0) throw new CliFailure('failed', cuts.map((cut) => `not read: ${cut}`).join('\n'));
+  if (cuts.length > 0)
+    throw new CliFailure(
+      'failed',
+      cuts.map((cut) => `not read: ${cut}`),
+    );
 }
 
 /** For commands that read before they publish. @throws CliFailure */

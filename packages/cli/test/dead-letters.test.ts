@@ -386,6 +386,10 @@ describe('dead-letters redrive of one', () => {
     expect(whole).toMatchObject({ code: 0 });
     const result = await stack().journal.result('by-reference-3');
     expect(result.value).toMatchObject({ outcome: 'ACCEPTED', commandId: 'original' });
+    // The copy that was buried whole is known as the same message.
+    const copy = await letters('redrive', place, '--key', 'by-reference-4', '--yes');
+    expect(copy).toMatchObject({ code: 7, stdout: '' });
+    expect(copy.stderr).toMatch(/redriven under by-reference-3 by .* requires --again-may-pay-twice/);
   });
 
   test('tells with --await how it ended, by the exit code as well; --dry-run marks nothing', async () => {

@@ -96,6 +96,11 @@ test('what cannot be read of something that is published does not take it back',
   });
 });
 
+test('a failure shows a line break of a publisher within its line', () => {
+  const failure = new CliFailure('refused', ['the key order\nit paid nothing', '  not read: \u2028']);
+  expect(failure.message).toBe('the key order\\u000ait paid nothing\n  not read: \\u2028');
+});
+
 test('a lane without an owner was never opened, or its ledger is lost: that nothing waits there is not known', () => {
   const lanes = [2, 0, 1].map((partition) => ({ partition }));
   expect(notBegun(lanes, new Set([0, 1, 2]))).toEqual([]);

@@ -21,7 +21,6 @@ import { eventDocument, eventText, placeText } from '../event-output.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { oncePublished } from '../failures.ts';
 import { waitOption, instant } from '../option-values.ts';
-import { shownLine } from '../output.ts';
 import { hiddenAt } from '../lag.ts';
 
 interface PublishFlags {
@@ -92,7 +91,7 @@ Examples:
         if (outcome !== 'ACCEPTED') {
           throw new CliFailure(
             'notAccepted',
-            shownLine(`${flags.key} ended ${outcome}${error === null ? '' : `: ${error.code}: ${error.message}`}`),
+            `${flags.key} ended ${outcome}${error === null ? '' : `: ${error.code}: ${error.message}`}`,
           );
         }
       } finally {
@@ -109,7 +108,7 @@ async function withWhatHidesIt(
 ): Promise<unknown> {
   if (!(error instanceof PaymentClientError) || error.code !== 'NO_RESULT') return error;
   const hiding = await hiddenAt(cliKafka(settings), published).catch(() => []);
-  return new CliFailure('noResult', [error.message, ...hiding].join('\n  '));
+  return new CliFailure('noResult', [error.message, ...hiding.map((line) => `  ${line}`)]);
 }
 
 async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue> {

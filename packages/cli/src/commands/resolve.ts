@@ -13,7 +13,7 @@ import { CliFailure, unsent } from '../exit-codes.ts';
 import { phaseText, readEntry, noEntryText } from '../ledger.ts';
 import { submitDecision, type DecidedResult } from '../operator-decision.ts';
 import { waitOption, wholeNumber } from '../option-values.ts';
-import { shownLine, type Output } from '../output.ts';
+import type { Output } from '../output.ts';
 import { canAsk, checkTexts, confirm, operatorName } from '../operator.ts';
 import { checkRetry } from '../retry-checks.ts';
 import { checkSettling } from '../settling-checks.ts';
@@ -225,7 +225,7 @@ async function submit(
     case 'refused':
       throw new CliFailure(
         'refused',
-        `the processor refused the decision, which changed nothing about ${key} and is now a dead letter (${reply.dlqReason}): ${shownLine(reply.problem)}`,
+        `the processor refused the decision, which changed nothing about ${key} and is now a dead letter (${reply.dlqReason}): ${reply.problem}`,
       );
     case 'no-reply':
       throw new CliFailure(

@@ -104,8 +104,8 @@ async function keysOf(
 
 /** @param isCutShort whether more than the caller's own `--newest` left records out: what was not found may exist */
 function notFound(text: string, cuts: readonly string[], isCutShort: boolean): CliFailure {
-  const unread = [...new Set(cuts)].map((cut) => `\n  not read: ${cut}`);
-  return new CliFailure(isCutShort ? 'failed' : 'notFound', [text, ...unread].join(''));
+  const unread = [...new Set(cuts)].map((cut) => `  not read: ${cut}`);
+  return new CliFailure(isCutShort ? 'failed' : 'notFound', [text, ...unread]);
 }
 
 interface ShowOptions {
@@ -174,7 +174,10 @@ export async function showEach(keys: readonly string[], show: (key: string) => P
   }
   if (missing.length === 0) return;
   const reason = missing.every((failure) => failure.reason === 'notFound') ? 'notFound' : 'failed';
-  throw new CliFailure(reason, missing.map(({ message }) => message).join('\n'));
+  throw new CliFailure(
+    reason,
+    missing.flatMap(({ lines }) => lines),
+  );
 }
 
 /** @throws CliFailure when the time is up: some of the keys would look like all */
