@@ -1,6 +1,6 @@
 /**
- * Whether processes that read other topics use our consumer group. The group's leader assigns the topics that it reads itself to all members. Members
- * of another TOPIC_PREFIX would get lanes that they do not read, and our own members would not get them.
+ * Whether processes that read other topics use our consumer group. The group's leader divides the lanes among all its members. A
+ * lane that a member of another TOPIC_PREFIX gets is read there, and by none of our own members.
  */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
