@@ -110,7 +110,7 @@ export class Committer {
         await this.fence(transactionalId);
         if (this.#isClosed) return;
         this.#disowner = this.#unbroken(this.#disowner);
-        await this.#disowner.commit(commit);
+        await this.#disowner.commit(commit, true);
         return;
       } catch {
         await sleep(DISOWN_AGAIN_MS);

@@ -14,13 +14,14 @@ export interface LaneCommit {
 /** A possible part of a transaction; it may have nothing to commit. */
 interface Waiting {
   readonly commit: LaneCommit | null;
+  readonly isRelease: boolean;
 }
 
 /** Limit over all lanes of one transaction. It bounds memory and the time until the commit. */
 const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * @param isApart each lane has a transaction of its own
+ * @param isApart each lane has a transaction of its own; releases, which have no message, still share one
  * @returns the commits at the front of the queue, one per lane, while each partition has room; at least one
  */
 export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boolean): Of[] {
@@ -32,7 +33,7 @@ export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boo
     const { commit } = candidate;
     if (commit === null) continue;
     const isTooMuch =
-      isApart ||
+      (isApart && !(candidate.isRelease && chosen[0]?.isRelease === true)) ||
       lanes.has(commit.lane) ||
       bytes + commit.bytes > TRANSACTION_BYTES_MAX ||
       [...commit.shares].some(([batch, share]) => (shares.get(batch) ?? 0) + share > 1);
@@ -45,11 +46,11 @@ export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boo
   return chosen;
 }
 
-export function recordsOf(chosen: readonly Waiting[]): OutgoingRecord[] {
+export function recordsOf(chosen: readonly Pick<Waiting, 'commit'>[]): OutgoingRecord[] {
   return chosen.flatMap(({ commit }) => commit?.records ?? []);
 }
 
-export function partitionsOf(chosen: readonly Waiting[]): PartitionName[] {
+export function partitionsOf(chosen: readonly Pick<Waiting, 'commit'>[]): PartitionName[] {
   const names = new Map(recordsOf(chosen).map((record) => [batchName(record.topic, record.partition), record]));
   return [...names.values()];
 }

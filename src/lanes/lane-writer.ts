@@ -84,7 +84,7 @@ export class LaneWriter {
   async withdraw(): Promise<void> {
     if (this.#claim === null) return;
     const { transactionalId } = this.#claim;
-    await this.#loop().commit(this.#commitOf([this.#record(CLAIM_PREFIX + transactionalId, null)]));
+    await this.#loop().commit(this.#commitOf([this.#record(CLAIM_PREFIX + transactionalId, null)]), true);
     this.#claim = null;
   }
 

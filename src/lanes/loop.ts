@@ -53,6 +53,7 @@ const WAKE_ALL_MS = 1_000;
 
 interface Seated extends Seat {
   readonly filler: Filler;
+  readonly isRelease: boolean;
   isAwake: boolean;
   isOver: boolean;
   /** Null: it has nothing to commit. */
@@ -66,7 +67,7 @@ export class Loop {
   readonly #apartUntilMs: number;
   readonly #isDatedByBrokers: boolean;
   readonly #signal = new Signal();
-  /** Those outside the transaction under way, longest waiting first. */
+  /** Those outside the transaction under way: first releases, for which other processes wait; then the longest waiting first. */
   #seats: Seated[] = [];
   #running: Promise<void> | null = null;
   #opening: Promise<void> | null = null;
@@ -119,15 +120,16 @@ export class Loop {
 
   /** If the loop is broken, it calls `lost` at once. */
   join(filler: Filler): Seat {
-    return this.#seat(filler, null);
+    return this.#seat(filler, null, false);
   }
 
   /**
    * Commits this once, in the next transaction that has room.
+   * @param isRelease it goes into the next one, ahead of all others
    * @returns the offsets of its records; the transaction writes nothing else to the lane's partition of the ledger
    * @throws TransactionFailedError, LostWithOthersError when the commit is not certain; the loop is broken then
    */
-  commit(commit: LaneCommit): Promise<Committed> {
+  commit(commit: LaneCommit, isRelease = false): Promise<Committed> {
     const { promise, reject, resolve } = Promise.withResolvers<Committed>();
     const filler: Filler = {
       lane: commit.lane,
@@ -138,7 +140,7 @@ export class Loop {
       },
       lost: reject,
     };
-    const seat = this.#seat(filler, commit);
+    const seat = this.#seat(filler, commit, isRelease);
     return promise;
   }
 
@@ -157,9 +159,10 @@ export class Loop {
     this.#break(new TransactionFailedError('the process is shutting down'), []);
   }
 
-  #seat(filler: Filler, commit: LaneCommit | null): Seated {
+  #seat(filler: Filler, commit: LaneCommit | null, isRelease: boolean): Seated {
     const seat: Seated = {
       filler,
+      isRelease,
       isAwake: true,
       isOver: false,
       commit,
@@ -173,7 +176,7 @@ export class Loop {
       filler.lost(lostWithOthers(this.#broken));
       return seat;
     }
-    this.#seats.push(seat);
+    this.#seats = isRelease ? [seat, ...this.#seats] : [...this.#seats, seat];
     this.#signal.wake();
     this.#running ??= this.#run();
     return seat;

@@ -150,7 +150,7 @@ async function mayHaveReleased(parts: LaneParts, { token }: Claimant, waits: Wai
 
 /** How long a live member may take: it may learn later than others that it lost the lane, and its last commit may take long. */
 function releaseWithinMs(parts: LaneParts): number {
-  // The commit under way, and that of the release.
+  // The commit under way, and that of the release, which goes next.
   return parts.sessionTimeoutMs + drainMsMax(parts) + 2 * COMMIT_DEADLINE_MS;
 }
 

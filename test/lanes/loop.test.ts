@@ -256,6 +256,25 @@ test('a transaction takes no more of one partition than a batch there may have, 
   expect(kafka.written).toEqual([[5, 1], [2, 3], [4]]);
 });
 
+test('releases go into the next transaction, whatever others have to commit; also while each lane has its own', async () => {
+  for (const apartUntilMs of [-Infinity, Infinity]) {
+    const kafka = new Kafka(apartUntilMs);
+    const end = gate();
+    kafka.answered = end.promise;
+    for (const lane of lanesOf(kafka, 12)) {
+      lane.content = () => commitOf(lane.lane, 0, 5 * 1024 * 1024);
+      lane.wants(2);
+    }
+    await turns();
+    const released = [20, 21].map((lane) => kafka.loop.commit(commitOf(lane), true));
+    end.open();
+    await Promise.all(released);
+    const [first, second] = kafka.written;
+    expect(first).toEqual([0]);
+    expect(second?.slice(0, 2)).toEqual([21, 20]);
+  }
+});
+
 test('while the transaction before is still being ended, lanes add to what goes into the next one', async () => {
   const kafka = new Kafka();
   const [lane] = lanesOf(kafka, 1);

@@ -97,6 +97,12 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
     toldBy: 'test/lanes/ownership',
   },
   {
+    name: 'a release waits until all other lanes have committed',
+    find: 'isRelease ? [seat, ...this.#seats] : [...this.#seats, seat]',
+    replace: '[...this.#seats, seat]',
+    toldBy: 'test/lanes/loop',
+  },
+  {
     name: 'an owner says that its broken producer is fenced before it is',
     find: 'await this.fence(transactionalId);',
     toldBy: 'test/lanes/committer',
