@@ -14,7 +14,7 @@ import { operationOf } from '../../../src/ledger/settlement.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import { currencyAmountText } from './amount-text.ts';
 import { isoOf } from './event-output.ts';
-import { observedMs, type StatusHistory } from './status-history.ts';
+import { observedMs, type StatusEvent } from './status-history.ts';
 import { CLOCK_DIFFERENCE_MS_MAX, compared, sentMsOf, type Comparison } from './transaction-comparison.ts';
 
 type Lists = Pick<PaymentApi, 'listTransactions'>;
@@ -32,6 +32,13 @@ export interface CheckedTransaction extends CheckResult {
   readonly isNamed: boolean;
   /** As the service shows it; null: not found. */
   readonly transaction: Transaction | null;
+}
+
+/** Of the command's transaction or quote. */
+export interface PublishedChanges {
+  readonly events: readonly StatusEvent[];
+  /** What could not be read of them, in sentences. */
+  readonly unread: readonly string[];
 }
 
 /** How long after its last call a command's transaction may be created; look-ups cover the same time. */
@@ -101,9 +108,9 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
 
 /** For NOT_EXECUTED: whether a published status of the transaction shows that the command took effect, whatever it shows today. */
 export function lookForPublishedEffect(
-  transactionId: string,
+  transactionId: string | null,
   entry: Entry,
-  { events, hidden }: Pick<StatusHistory, 'events' | 'hidden'>,
+  { events, unread }: PublishedChanges,
 ): CheckResult {
   const findingOf = OPERATIONS[operationOf(entry)].lookUp?.finding;
   const shown = events.find(
@@ -111,14 +118,12 @@ export function lookForPublishedEffect(
       event.kind === 'transaction-status' && event.key === transactionId && findingOf?.(event.value) === 'EXECUTED',
   );
   if (shown?.kind === 'transaction-status') {
-    const seen = `transaction ${transactionId} was ${shown.value.status} at ${isoOf(observedMs(shown))}`;
+    const seen = `transaction ${shown.key} was ${shown.value.status} at ${isoOf(observedMs(shown))}`;
     return { doubt: `${seen}: the command may have taken effect`, notes: [] };
   }
-  if (hidden.length === 0) return { doubt: null, notes: [] };
-  return {
-    doubt: `the status changes of transaction ${transactionId} were not all read (${hidden.join('; ')})`,
-    notes: [],
-  };
+  if (unread.length === 0) return { doubt: null, notes: [] };
+  const whose = transactionId === null ? "the command's quote" : `transaction ${transactionId}`;
+  return { doubt: `the status changes of ${whose} were not all read (${unread.join('; ')})`, notes: [] };
 }
 
 /** It may be older than the search: that the service does not list it proves nothing. */

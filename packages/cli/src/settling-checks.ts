@@ -1,19 +1,23 @@
 /** Before EXECUTED or NOT_EXECUTED: what the service and the published events say against the decision. */
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import { readSomeSettings } from 'payment-processor-contract/config';
+import { topicNames } from 'payment-processor-contract/topics';
 import { subjectOf } from '../../../src/ledger/effect.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
-import { API_SETTING_NAMES, withPaymentApi } from './context.ts';
+import { API_SETTING_NAMES, laneIn, withPaymentApi } from './context.ts';
 import {
   checkTransaction,
   lookForEffect,
   lookForPublishedEffect,
   uncheckedTransaction,
   type CheckResult,
+  type PublishedChanges,
 } from './decided-transaction.ts';
+import { unreadableText } from './event-output.ts';
 import type { Output } from './output.ts';
 import { readStatusHistory, type StatusEvent } from './status-history.ts';
-import { isMadeByCall } from './transaction-comparison.ts';
+import { deletedSince } from './topic-reading.ts';
+import { CLOCK_DIFFERENCE_MS_MAX, isMadeByCall, sentMsOf } from './transaction-comparison.ts';
 import { lookForOwners } from './transaction-owners.ts';
 
 export interface SettlingDecision {
@@ -34,16 +38,16 @@ export async function checkSettling(
 ): Promise<CheckResult[]> {
   const subject = subjectOf(entry);
   const subjectId = subject?.transactionId ?? subject?.quoteId ?? null;
-  const history =
-    decision === 'NOT_EXECUTED' && subjectId !== null ? await readStatusHistory(settings, subjectId, output) : null;
-  const transactionId = foundId ?? subject?.transactionId ?? transactionIn(history?.events ?? []);
+  const changes =
+    decision === 'NOT_EXECUTED' && subjectId !== null ? await readChanges(settings, entry, subjectId, output) : null;
+  const transactionId = foundId ?? subject?.transactionId ?? transactionIn(changes?.events ?? []);
+  const published = changes === null ? [] : [lookForPublishedEffect(transactionId, entry, changes)];
   if (transactionId === null) {
     const note =
       'no transaction is named, so nothing was compared, and the result will not name the transaction that this command paid. If you found it, give --transaction-id';
     const unseen = 'no transaction is named, so nothing was looked up at the service: list its transactions first';
-    return [{ doubt: null, notes: [decision === 'EXECUTED' ? note : unseen] }];
+    return [{ doubt: null, notes: [decision === 'EXECUTED' ? note : unseen] }, ...published];
   }
-  const published = history === null ? [] : [lookForPublishedEffect(transactionId, entry, history)];
   const ofApi = readSomeSettings(process.env, API_SETTING_NAMES);
   if (!ofApi.ok) {
     const { doubt, ...unseen } = uncheckedTransaction(transactionId, ofApi.problems.join('; '));
@@ -57,6 +61,26 @@ export async function checkSettling(
   const looked = await withPaymentApi(ofApi.config, (api) => checkTransaction(api, transactionId, entry));
   if (looked.isNamed || !isMadeByCall(entry)) return [looked];
   return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
+}
+
+/** @param subjectId of the command's transaction or quote */
+async function readChanges(
+  settings: ClientSettings,
+  entry: Entry,
+  subjectId: string,
+  output: Output,
+): Promise<PublishedChanges> {
+  const { events, hidden } = await readStatusHistory(settings, subjectId, output);
+  const unreadable = events.flatMap((event) => (event.kind === 'unreadable' ? unreadableText(event) : []));
+  const { quoteStatusChanged, transactionStatusChanged } = topicNames(settings.TOPIC_PREFIX);
+  const lanes = [await laneIn(settings, subjectId), await laneIn(settings, transactionIn(events) ?? subjectId)];
+  const sinceMs = sentMsOf(entry) - CLOCK_DIFFERENCE_MS_MAX;
+  // Read last, to count what was deleted meanwhile.
+  const deleted = [
+    ...(await deletedSince(settings, transactionStatusChanged, sinceMs, lanes)),
+    ...(await deletedSince(settings, quoteStatusChanged, sinceMs, lanes)),
+  ];
+  return { events, unread: [...hidden, ...unreadable, ...deleted] };
 }
 
 /** The operator has the service's credentials. */

@@ -48,15 +48,22 @@ export async function readTopics(
 /**
  * Whether Kafka may have deleted records of that time or a later one. A partition shows that it did not by an older record. The
  * topic's retention shows nothing: somebody may have lowered it for a while.
+ * @param lanes undefined: all
  * @returns sentences
  */
-export async function deletedSince(settings: CliSettings, topic: string, sinceMs: number): Promise<readonly string[]> {
+export async function deletedSince(
+  settings: CliSettings,
+  topic: string,
+  sinceMs: number,
+  lanes?: readonly number[],
+): Promise<readonly string[]> {
   const [kept, since] = await withAdmin(cliKafka(settings), async (admin) =>
     Promise.all([partitionOffsets(admin, topic), admin.fetchTopicOffsetsByTimestamp(topic, sinceMs)]),
   );
   const firsts = new Map(since.map(({ offset, partition }) => [partition, BigInt(offset)]));
   const gone = [...kept].filter(
-    ([partition, { high, low }]) => low > 0n && (low === high || (firsts.get(partition) ?? low) <= low),
+    ([partition, { high, low }]) =>
+      lanes?.includes(partition) !== false && low > 0n && (low === high || (firsts.get(partition) ?? low) <= low),
   );
   return gone.map(
     ([partition]) => `${topic}, partition ${partition}: records since ${isoOf(sinceMs)} may have been deleted`,

@@ -351,8 +351,8 @@ describe('whose a transaction is', () => {
 });
 
 describe('the published statuses of the transaction that a command names', () => {
-  const saidBy = (entry: Entry, events: StatusEvent[], hidden: string[] = []) =>
-    lookForPublishedEffect('Transaction:1', entry, { events, hidden }).doubt;
+  const saidBy = (entry: Entry, events: StatusEvent[], unread: string[] = []) =>
+    lookForPublishedEffect('Transaction:1', entry, { events, unread }).doubt;
 
   test('leave NOT_EXECUTED in doubt if one shows an effect, whatever came later', () => {
     expect(saidBy(lost('execute-quote'), published('PENDING', 'PROCESSING', 'EXPIRED'))).toBe(

@@ -1,5 +1,6 @@
 /** `resolve` of an execution that names its quote alone: the quote's events name the transaction. */
 import { beforeAll, expect, test } from 'vitest';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { createQuoteOf } from '../../../test/support/commands.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { runCli } from './run-cli.ts';
@@ -35,4 +36,17 @@ test('NOT_EXECUTED is refused if that transaction shows an effect, or cannot be 
   const unseen = await decide({ API_TIMEOUT_MS: '10s' });
   expect(unseen).toMatchObject({ code: 7, documents: [] });
   expect(unseen.stderr).toMatch(/could not be checked in the payment service \(API_TIMEOUT_MS/);
+  // As its retention does, with the transaction's name among it.
+  const topic = stack().topics.quoteStatusChanged;
+  await withAdmin(stack().kafka, async (admin) => {
+    const ends = await admin.fetchTopicOffsets(topic);
+    const kept = ends.filter(({ high, low }) => high !== low);
+    await admin.deleteTopicRecords({
+      topic,
+      partitions: kept.map(({ high: offset, partition }) => ({ partition, offset })),
+    });
+  });
+  const gone = await decide({});
+  expect(gone).toMatchObject({ code: 7, documents: [] });
+  expect(gone.stderr).toMatch(/status changes of the command's quote were not all read \(.* may have been deleted/);
 });
