@@ -15,20 +15,24 @@ export interface QuoteReduction {
 }
 
 /** Quote status that follows from the transaction's (the mapping is in docs/events.md). */
-const QUOTE_STATUS_OF_TRANSACTION: Readonly<Record<string, string>> = {
-  CREATED: 'PENDING',
-  PENDING: 'PENDING',
-  PROCESSING: 'PROCESSING',
-  SENT: 'PROCESSING',
-  COMPLETED: 'COMPLETED',
-  REJECTED: 'FAILED',
-  FAILED: 'FAILED',
-  REFUNDED: 'FAILED',
-  EXPIRED: 'EXPIRED',
-};
+const QUOTE_STATUS_OF_TRANSACTION: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    CREATED: 'PENDING',
+    PENDING: 'PENDING',
+    PROCESSING: 'PROCESSING',
+    SENT: 'PROCESSING',
+    COMPLETED: 'COMPLETED',
+    REJECTED: 'FAILED',
+    FAILED: 'FAILED',
+    REFUNDED: 'FAILED',
+    EXPIRED: 'EXPIRED',
+  }),
+);
 
 /** Order of a quote's statuses. An unknown status is somewhere between. */
-const PROGRESS: Readonly<Record<string, number>> = { PENDING: 0, PROCESSING: 1, COMPLETED: 2, FAILED: 2, EXPIRED: 2 };
+const PROGRESS: ReadonlyMap<string, number> = new Map(
+  Object.entries({ PENDING: 0, PROCESSING: 1, COMPLETED: 2, FAILED: 2, EXPIRED: 2 }),
+);
 const UNKNOWN_PROGRESS = 1;
 
 /** Applies what the answer says about the quote itself. `state` is from before the observation's transaction is applied. */
@@ -48,7 +52,7 @@ export function reduceOwnQuote(state: TransactionState, observation: Observation
  * own counts, unless this observation shows the transaction's.
  */
 export function deriveQuote(state: TransactionState, observation: Observation): QuoteReduction {
-  const status = QUOTE_STATUS_OF_TRANSACTION[state.status ?? ''];
+  const status = QUOTE_STATUS_OF_TRANSACTION.get(state.status ?? '');
   if (state.quoteId === null || status === undefined || status === state.quoteStatus) return { state, events: [] };
   const step = progressOf(status) - progressOf(state.quoteStatus);
   const isBehind = step < 0 || (step === 0 && observation.transaction === null);
@@ -96,5 +100,5 @@ function withQuote(before: TransactionState, { quote, transaction }: Observation
 }
 
 function progressOf(status: string | null): number {
-  return status === null ? -1 : (PROGRESS[status] ?? UNKNOWN_PROGRESS);
+  return status === null ? -1 : (PROGRESS.get(status) ?? UNKNOWN_PROGRESS);
 }

@@ -164,6 +164,13 @@ describe('the status of a quote', () => {
     );
     expect(quote).toEqual(['PENDING', 'COMPLETED']);
   });
+
+  test('does not follow from a name that every object has', () => {
+    for (const status of ['constructor', '__proto__'])
+      expect(fold({ quote: 'PENDING', began: 0, ended: 10 }, { status, began: 20, ended: 30 }).quote).toEqual([
+        'PENDING',
+      ]);
+  });
 });
 
 const seenAnything = fc.record({

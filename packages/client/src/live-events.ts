@@ -6,7 +6,8 @@ import { clientError, PaymentClientError } from './client-error.ts';
 import type { PaymentEvent, Stream } from './events.ts';
 import { onlyOutages } from './notices.ts';
 import type { PublisherSettings } from './settings.ts';
-import { subscribe, type ConnectionOptions, type Subscription } from './subscription.ts';
+import type { TopicReader } from './kafka/topic-reader.ts';
+import { subscribeLive, type ConnectionOptions } from './subscription.ts';
 
 export interface Listener {
   onEvent: (event: PaymentEvent) => void;
@@ -19,7 +20,7 @@ const LISTENERS_MAX = 100_000;
 export class LiveEvents {
   readonly #listeners = new Map<string, Set<Listener>>();
   #count = 0;
-  #subscription: Subscription | null = null;
+  #subscription: TopicReader | null = null;
   #ended: Error | null = null;
 
   /**
@@ -28,7 +29,7 @@ export class LiveEvents {
    */
   static async open(settings: PublisherSettings, stream: Stream, options: ConnectionOptions): Promise<LiveEvents> {
     const live = new LiveEvents();
-    live.#subscription = await subscribe(settings, {
+    live.#subscription = await subscribeLive(settings, {
       ...options,
       ...onlyOutages(options),
       streams: [stream],
@@ -67,6 +68,15 @@ export class LiveEvents {
       this.#count -= 1;
       if (listeners.size === 0 && this.#listeners.get(name) === listeners) this.#listeners.delete(name);
     };
+  }
+
+  /**
+   * Whether listeners have all that was written to the event's partition when this was called. What came first after an outage
+   * may have been overtaken.
+   * @returns false: the signal came first
+   */
+  async caughtUp(event: Pick<PaymentEvent, 'topic' | 'partition'>, signal: AbortSignal): Promise<boolean> {
+    return this.#subscription === null || this.#subscription.caughtUp(event, signal);
   }
 
   /** Ends every listener with CLOSED. */

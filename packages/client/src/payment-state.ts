@@ -115,13 +115,16 @@ export function latestResult<Found extends FoundResult>(one: Found | null, other
 function orderOf(one: FoundResult, other: FoundResult): bigint {
   const byOffset = one.offset - other.offset;
   if (one.value === null || other.value === null) return byOffset;
-  const [left, right] = [one.value.source, other.value.source];
-  const isSameCommand =
-    left.topic === right.topic && left.partition === right.partition && left.offset === right.offset;
-  const byValue = isSameCommand
+  const byValue = isOfSameCommand(one.value, other.value)
     ? one.value.revision - other.value.revision
     : one.value.completedAt - other.value.completedAt;
   return byValue === 0 || byValue === 0n ? byOffset : BigInt(byValue);
+}
+
+/** Revisions of one result. */
+export function isOfSameCommand(one: ResultRecord, other: ResultRecord): boolean {
+  const [left, right] = [one.source, other.source];
+  return left.topic === right.topic && left.partition === right.partition && left.offset === right.offset;
 }
 
 /** The command's transaction, as its result names it. */
@@ -194,10 +197,16 @@ export class KnownPayment {
     return this.#results.latest?.value ?? null;
   }
 
+  /** The result and the change that count; null: none, or none that is known to count. */
+  get latest(): { readonly result: PaymentEvent | null; readonly change: PaymentEvent | null } {
+    const id = this.result === null ? null : transactionOf(this.result);
+    return { result: this.#results.latest, change: (id === null ? null : this.#lastChanges().get(id)) ?? null };
+  }
+
   /** Why the result or status that counts is unreadable. */
   get problem(): string | null {
-    const change = this.#lastChanges().get(this.result === null ? '' : (transactionOf(this.result) ?? ''));
-    for (const event of [this.#results.latest, change]) if (event?.kind === 'unreadable') return problemOf(event);
+    const { change, result } = this.latest;
+    for (const event of [result, change]) if (event?.kind === 'unreadable') return problemOf(event);
     return null;
   }
 

@@ -11,7 +11,9 @@
 import { isAddressedTo, isAnswerTo, type Asked } from './answer-match.ts';
 import { PaymentClientError, requireWhole, TIMER_MS_MAX } from './client-error.ts';
 import type { PaymentEvent } from './events.ts';
+import { OUTCOMES } from 'payment-processor-contract/commands';
 import { LiveEvents } from './live-events.ts';
+import { isOfSameCommand, latestResult } from './payment-state.ts';
 import type { PublisherSettings } from './settings.ts';
 import type { ConnectionOptions } from './subscription.ts';
 
@@ -41,7 +43,8 @@ export class ResultAwaiter {
   }
 
   /**
-   * @returns the first new terminal result that answers the request
+   * @returns the result that answers the request. One that an operator may have revised since counts once this has caught up with
+   *   its partition; then the latest revision does
    * @throws PaymentClientError, NO_RESULT if none came in time: the command may be in progress or done, or may
    *   never have arrived
    */
@@ -55,9 +58,18 @@ export class ResultAwaiter {
       reject(refusal);
       return promise;
     }
+    const over = new AbortController();
+    let answer: AwaitedResult | null = null;
+    const take = (event: AwaitedResult): void => {
+      const isFirst = answer === null;
+      answer = latestResult(answer, event) ?? event;
+      if (!OUTCOMES[answer.value.outcome].isRetriable) resolve(answer);
+      else if (isFirst)
+        void this.live.caughtUp(event, over.signal).then((is) => is && answer !== null && resolve(answer));
+    };
     const stop = this.live.listen(key, {
       onEvent: (event) => {
-        if (event.kind === 'result' && isAnswerTo(event, asked)) resolve(event);
+        if (event.kind === 'result' && (isAnswerTo(event, asked) || isRevisionOf(answer, event))) take(event);
         // Its header alone identifies it as the answer.
         if (event.kind === 'unreadable' && isAddressedTo(event.headers, asked)) {
           reject(
@@ -79,6 +91,7 @@ export class ResultAwaiter {
     signal?.addEventListener('abort', giveUp);
     const awaited = promise.finally(() => {
       clearTimeout(timer);
+      over.abort();
       signal?.removeEventListener('abort', giveUp);
       stop();
     });
@@ -90,4 +103,8 @@ export class ResultAwaiter {
   async close(): Promise<void> {
     await this.live.close();
   }
+}
+
+function isRevisionOf(known: AwaitedResult | null, { value }: AwaitedResult): boolean {
+  return known !== null && value.outcome !== 'CONFLICT' && isOfSameCommand(known.value, value);
 }

@@ -3,7 +3,7 @@
  *
  * Stages: listen for new events -> read the key's lane of results to its end -> once ACCEPTED, read the transaction's lane of
  * status events -> judge each new event, until the payment is settled or the time is up. It concludes nothing before it has
- * read a lane to its end: a later revision, or a refund, may follow.
+ * read a lane to its end, and caught up with it again: a later revision, or a refund, may follow.
  */
 import { messageOf } from 'payment-processor-contract/registry-http';
 import type { CommandAnswer } from './answers.ts';
@@ -37,7 +37,7 @@ export type Settlement =
       problem: string;
     });
 
-type LiveListening = Pick<LiveEvents, 'listen' | 'refusal'>;
+type LiveListening = Pick<LiveEvents, 'listen' | 'refusal' | 'caughtUp'>;
 
 /** The sources of a payment's events. */
 export interface PaymentTopics {
@@ -61,7 +61,7 @@ export async function followPayment(
   const stopped = Promise.withResolvers<undefined>();
   onAbort(stop.signal, () => stopped.resolve(undefined));
   // The first reason counts.
-  const timer = setTimeout(() => stop.abort('timeout'), timeoutMs).unref();
+  const timer = setTimeout(() => stop.abort('timeout'), timeoutMs);
   const listenNoMore = signal && onAbort(signal, () => stop.abort('signal'));
   try {
     const following = follow(known, { key, sinceMs }, topics, stop.signal);
@@ -110,6 +110,7 @@ async function follow(
     listen(topics.results, key, (event) => known.takeResult(event));
     const results = { stream: 'results', key, sinceMs: earlier(sinceMs) } as const;
     if (!(await topics.read(results, (event) => known.takeResult(event), stop))) return undefined;
+    let isCaughtUp = true;
     while (!stop.aborted) {
       const [failure] = failures;
       if (failure !== undefined) throw failure;
@@ -128,14 +129,23 @@ async function follow(
         continue;
       }
       const state = known.state();
-      if (state.kind === 'settled' || state.kind === 'not-accepted') return { ...state, key };
-      await wakeUp.promise;
+      if (state.kind !== 'settled' && state.kind !== 'not-accepted') {
+        await wakeUp.promise;
+        isCaughtUp = false;
+      } else if (isCaughtUp) return { ...state, key };
+      else isCaughtUp = await hasCaughtUp(known, topics, stop);
     }
     return undefined;
   } finally {
     stop.removeEventListener('abort', wake);
     for (const end of stops) end();
   }
+}
+
+async function hasCaughtUp(known: KnownPayment, topics: PaymentTopics, stop: AbortSignal): Promise<boolean> {
+  const { change, result } = known.latest;
+  const ofResult = result === null || (await topics.results.caughtUp(result, stop));
+  return ofResult && (change === null || (await topics.changes()).caughtUp(change, stop));
 }
 
 function stateAtEnd(

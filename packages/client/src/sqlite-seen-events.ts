@@ -18,9 +18,12 @@ const BUSY_MS_MAX = 5_000;
 export class SqliteSeenEvents implements SeenEvents {
   /** For your own tables, which `once` changes. */
   readonly database: DatabaseSync;
+  /** The newest time in the file: a clock that is set back or ahead makes no id expire early. */
+  #newestMs: number;
 
-  private constructor(database: DatabaseSync) {
+  private constructor(database: DatabaseSync, newestMs: number) {
     this.database = database;
+    this.#newestMs = newestMs;
   }
 
   /** Opens or creates the file, and deletes expired ids. */
@@ -31,8 +34,10 @@ export class SqliteSeenEvents implements SeenEvents {
     database.exec(`PRAGMA busy_timeout = ${BUSY_MS_MAX}`);
     database.exec('PRAGMA synchronous = FULL');
     database.exec('CREATE TABLE IF NOT EXISTS seen_events (id TEXT PRIMARY KEY, seen_ms INTEGER) WITHOUT ROWID');
-    database.prepare('DELETE FROM seen_events WHERE seen_ms < ?').run(Date.now() - keepMs);
-    return new SqliteSeenEvents(database);
+    const newest = database.prepare('SELECT max(seen_ms) AS ms FROM seen_events').get();
+    const newestMs = Number(newest?.['ms'] ?? 0);
+    database.prepare('DELETE FROM seen_events WHERE seen_ms < ?').run(Math.min(Date.now(), newestMs) - keepMs);
+    return new SqliteSeenEvents(database, newestMs);
   }
 
   has(id: string): boolean {
@@ -40,7 +45,8 @@ export class SqliteSeenEvents implements SeenEvents {
   }
 
   remember(id: string): void {
-    this.database.prepare('INSERT OR IGNORE INTO seen_events VALUES (?, ?)').run(id, Date.now());
+    this.#newestMs = Math.max(this.#newestMs, Date.now());
+    this.database.prepare('INSERT OR IGNORE INTO seen_events VALUES (?, ?)').run(id, this.#newestMs);
   }
 
   /**

@@ -81,7 +81,7 @@ export interface SubscriptionOptions extends ConnectionOptions, HandlerOptions {
   closeTimeoutMs?: number;
 }
 
-export type Subscription = TopicReader;
+export type Subscription = Omit<TopicReader, 'caughtUp'>;
 
 const CONCURRENCY_MAX = 1_000;
 const SESSION_TIMEOUT_DEFAULT_MS = 10_000;
@@ -98,6 +98,14 @@ export async function subscribe(settings: PublisherSettings, options: Subscripti
   return withClientErrors(() => open(settings, options, options.untilEnd ?? false));
 }
 
+/** The same, without an end or a group; it can say whether it has caught up. */
+export async function subscribeLive(
+  settings: PublisherSettings,
+  options: Omit<SubscriptionOptions, 'untilEnd'>,
+): Promise<TopicReader> {
+  return withClientErrors(() => open(settings, options, false));
+}
+
 /** The same, to the end of all that is written, so that an open transaction hides nothing from conclusions. */
 export async function subscribeUntilWritten(
   settings: PublisherSettings,
@@ -110,7 +118,7 @@ async function open(
   settings: PublisherSettings,
   options: SubscriptionOptions,
   untilEnd: TopicReaderOptions['untilEnd'],
-): Promise<Subscription> {
+): Promise<TopicReader> {
   checkOptions(options);
   const limits = limitsOf(options);
   const names = topicNames(settings.TOPIC_PREFIX);
@@ -149,6 +157,7 @@ async function open(
     ended,
     pause: () => reader.pause(),
     resume: () => reader.resume(),
+    caughtUp: (place, signal) => reader.caughtUp(place, signal),
     close: async () => {
       closing.abort();
       await reader.close();

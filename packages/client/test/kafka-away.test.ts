@@ -1,16 +1,17 @@
 /** Kafka goes away during the queries before a subscription: the caller's error says so, and does not blame a bug of ours. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, test, vi } from 'vitest';
+import { transferInOf } from '../../../test/support/commands.ts';
+import { aTransaction } from '../../../test/ledger/entries.ts';
 import { KafkaGate, KAFKA_API, type GateRequest } from '../../../test/support/kafka-gate.ts';
 import { PaymentClient } from '../src/payment-client.ts';
+import { fingerprintOf } from '../src/publisher.ts';
 import { subscribe, type ConnectionOptions } from '../src/subscription.ts';
 import { topicNames } from 'payment-processor-contract/topics';
-import { freshPrefix, kafkaOf, prepare, sendTo, settingsOf } from './fixtures.ts';
+import { kafkaOf, readAll, resultOf, sendTo, settingsOf, useResults } from './fixtures.ts';
 
-const prefix = freshPrefix('away');
+const { prefix, write } = useResults('away');
 const RETRY = { initialRetryTime: 5, maxRetryTime: 10, retries: 2, factor: 0.2, multiplier: 1.6 };
-
-beforeAll(() => prepare(prefix));
 
 let gate: KafkaGate;
 beforeAll(async () => {
@@ -65,6 +66,34 @@ test('a reading to the end fails if Kafka goes away meanwhile and stays away, an
   const told = await Promise.race([long.ended, delay(10_000, 'nothing is told')]);
   await gate.open();
   expect(told).toMatchObject({ code: 'KAFKA_UNAVAILABLE', retryable: true });
+});
+
+test('what comes first after an outage is not the last word: a request and a followed payment wait for what follows it', async () => {
+  const client = await PaymentClient.connect(settings(), options);
+  const [followed, requested] = ['followed', 'requested'];
+  const fields = transferInOf(requested);
+  await write(resultOf(followed, { outcome: 'UNKNOWN' }));
+  const settled = client.awaitSettled(followed, { timeoutMs: 60_000 });
+  const answered = client.request('transfer-in', requested, fields, { timeoutMs: 60_000 });
+  const commands = topicNames(prefix).commands['transfer-in'];
+  while ((await readAll(prefix, commands)).length === 0) await delay(50);
+  await gate.vanish();
+  const headers = { 'command-fingerprint': fingerprintOf('transfer-in', requested, fields) };
+  const transaction = aTransaction({ status: 'COMPLETED' });
+  for (const key of [followed, requested])
+    for (const [revision, outcome] of [
+      [2, 'EXPIRED'],
+      [3, 'ACCEPTED'],
+    ] as const)
+      await write(
+        resultOf(key, { outcome, revision, transaction: outcome === 'ACCEPTED' ? transaction : null }),
+        headers,
+      );
+  await gate.open();
+  const ofThird = { value: { outcome: 'ACCEPTED', revision: 3 } };
+  expect(await answered).toMatchObject({ kind: 'result', result: ofThird });
+  expect(await settled).toMatchObject({ kind: 'settled', status: 'COMPLETED', result: { revision: 3 } });
+  await client.close();
 });
 
 test('a subscription says so while Kafka is away: silence would look like no events', async () => {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { SqliteSeenEvents } from '../src/index.ts';
 import { onceRemembered } from '../src/seen-events.ts';
 
@@ -66,6 +66,21 @@ test('ids are forgotten once they are old', async () => {
   const later = await SqliteSeenEvents.open(path, { keepMs: -1 });
   expect(later.has('old')).toBe(false);
   later.close();
+});
+
+test('a clock that was ahead or behind for a while forgets no id', async () => {
+  const path = join(folder, 'clock.sqlite');
+  const [now, yearMs] = [Date.now(), 365 * 86_400_000];
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const names = ['right', 'ahead', 'behind', 'right again'];
+  for (const [index, ms] of [now, now + yearMs, now - yearMs, now].entries()) {
+    vi.setSystemTime(ms);
+    const seen = await SqliteSeenEvents.open(path);
+    expect(names.filter((name) => seen.has(name))).toEqual(names.slice(0, index));
+    seen.remember(names[index] ?? '');
+    seen.close();
+  }
+  vi.useRealTimers();
 });
 
 test('a file that another process still writes to is waited for', async () => {

@@ -67,6 +67,10 @@ class Topics {
   follow(options: Partial<SettlementOptions> = {}): Promise<Settlement> {
     const live = (stream: Stream) => ({
       refusal: () => null,
+      caughtUp: async () => {
+        while (this.#coming.length > 0) this.#next();
+        return true;
+      },
       listen: (_name: string, listener: Listener) => {
         const listeners = this.#listeners.get(stream) ?? new Set();
         this.#listeners.set(stream, listeners.add(listener));
@@ -202,6 +206,21 @@ describe('a payment that is followed is settled', () => {
     const topics = new Topics([result('ACCEPTED', { status: 'REJECTED' })]);
     expect(await topics.follow()).toMatchObject(settled('REJECTED'));
     expect(topics.reads.at(-1)).toBe('transaction-status Transaction:1 whole');
+  });
+
+  test('by what its lanes hold by then, not by what comes first after an outage', async () => {
+    const refunded: [Stream, PaymentEvent][] = [
+      ['transaction-status', change('COMPLETED', { offset: 2n })],
+      ['transaction-status', change('REFUNDED', { offset: 3n })],
+    ];
+    const topics = new Topics([result('ACCEPTED')], [change('PENDING')], refunded);
+    expect(await topics.follow()).toMatchObject(settled('REFUNDED'));
+    const retried: [Stream, PaymentEvent][] = [
+      ['results', result('EXPIRED', { offset: 2n, revision: 2 })],
+      ['results', result('ACCEPTED', { offset: 3n, revision: 3 })],
+    ];
+    const decided = new Topics([result('UNKNOWN')], [change('COMPLETED')], retried);
+    expect(await decided.follow()).toMatchObject({ kind: 'settled', result: { revision: 3 } });
   });
 
   test('by what follows on an operator decision', async () => {

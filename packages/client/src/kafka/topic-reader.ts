@@ -16,6 +16,7 @@ import { kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { settledWithin } from 'payment-processor-contract/settled-within';
 import { registerCompressionCodecs } from 'payment-processor-contract/kafka/compression-codecs';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
+import { CatchUp, type Place } from './catch-up.ts';
 import { KeyedWork } from './keyed-work.ts';
 import { placeName, rawRecordOf, type RawRecord } from './raw-record.ts';
 import { subscribedAssigner } from './subscribed-assigner.ts';
@@ -95,6 +96,11 @@ export interface TopicReader {
   /** Delivers no record until `resume`; the member stays in the group. */
   pause(): void;
   resume(): void;
+  /**
+   * Without a group.
+   * @returns true: all is handled that had been written there when this was called. False: the signal came first
+   */
+  caughtUp(place: Place, signal: AbortSignal): Promise<boolean>;
 }
 
 /** How long a broker may hold a fetch; it also delays a rebalance. */
@@ -145,6 +151,7 @@ class RunningReader implements TopicReader {
   readonly #unread = new Map<string, bigint>();
   /** Other lanes, and with `onlyFirst` partitions whose record was found; later records there are skipped. */
   readonly #skipped = new Set<string>();
+  readonly #catchUp: CatchUp;
   readonly #settle: { resolve: () => void; reject: (error: Error) => void };
   #stopped = false;
   /** The error that ended the reader, if any. */
@@ -162,6 +169,7 @@ class RunningReader implements TopicReader {
     this.#kafka = kafka;
     this.#options = options;
     this.#limits = options.limits ?? LIMITS_DEFAULT;
+    this.#catchUp = new CatchUp(kafka, options.topics, (place) => this.#positions.get(placeName(place))?.offset);
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
     this.ended = promise;
     // If the caller ignores `ended`, its rejection must not end the process.
@@ -253,6 +261,10 @@ class RunningReader implements TopicReader {
   resume(): void {
     this.#isPaused = false;
     this.#applyPause();
+  }
+
+  caughtUp(place: Place, signal: AbortSignal): Promise<boolean> {
+    return this.#catchUp.with(place, signal);
   }
 
   #applyPause(): void {
