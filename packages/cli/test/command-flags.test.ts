@@ -65,3 +65,21 @@ test('each shows examples, and the defaults of its durations as they are given',
     }
   }
 });
+
+test('an option that takes one value is refused a second time, except a header', () => {
+  const parse = (...words: string[]) => {
+    const asked = createProgram();
+    const quiet = (command: Command): void => {
+      command.configureOutput({ writeErr: () => undefined }).exitOverride();
+      if (command.commands.length === 0) command.action(() => undefined);
+      command.commands.forEach(quiet);
+    };
+    quiet(asked);
+    return () => asked.parse(words, { from: 'user' });
+  };
+  const decided = ['resolve', 'key', '--reason', 'r', '--decision', 'EXECUTED'];
+  expect(parse(...decided)).not.toThrow();
+  expect(parse(...decided, '--decision', 'NOT_EXECUTED')).toThrow("option '--decision <decision>' is given twice");
+  expect(parse(...decided, '--wait-for', '1s', '--wait-for', '2s')).toThrow(/given twice/);
+  expect(parse('dead-letters', 'redrive', '0/1', '--header', 'a=1', '--header', 'b=2')).not.toThrow();
+});

@@ -280,6 +280,12 @@ describe('of a command that waits to be tried again', () => {
     expect(await list('--phase', 'doubtful')).toMatchObject({ code: 2 });
   });
 
+  test('unfinished list of a lane that does not exist is refused', async () => {
+    const run = await list('--lane', '99');
+    expect(run).toMatchObject({ code: 2, documents: [] });
+    expect(run.stderr).toBe(`there is no lane 99: the ledger has the lanes 0 to ${LANES - 1}\n`);
+  });
+
   test('show finds the key by its hash, and by where its command lies', async () => {
     expect(await showJson('--hash', keyHash('parked'))).toMatchObject({ code: 0, documents: [{ key: 'parked' }] });
     const { source } = (await stack().journal.result('conflicting')).value;

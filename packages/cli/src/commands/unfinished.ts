@@ -4,7 +4,10 @@ import type { CliCommand } from '../cli-command.ts';
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { mayBeUnfinished } from '../../../../src/ledger/ledger-value.ts';
 import { ageSeconds, ageText } from '../age-text.ts';
-import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, cliKafka, requireSettings, type CliSettings } from '../context.ts';
+import { CliFailure } from '../exit-codes.ts';
+import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
+import { topicNames } from 'payment-processor-contract/topics';
 import { isoOf } from '../event-output.ts';
 import { scanLedger, type ScannedEntry } from '../ledger.ts';
 import { maskedText } from '../masking.ts';
@@ -41,6 +44,7 @@ Examples:
     )
     .runs(async (output, { lane, limit = Infinity, phase, readFor }: Flags) => {
       const settings = requireSettings(CLI_SETTING_NAMES);
+      if (lane !== undefined) await requireLane(settings, lane);
       const { cuts, found } = await scanLedger(
         settings,
         readFor,
@@ -63,6 +67,13 @@ Examples:
       const isOfAll = lane === undefined && phase === undefined;
       output.note(isOfAll ? 'every admitted command has its result' : 'none in this lane and phase');
     });
+}
+
+/** Of a lane that does not exist nothing is unfinished either. */
+async function requireLane(settings: CliSettings, lane: number): Promise<void> {
+  const { length } = await readBounds(cliKafka(settings), [topicNames(settings.TOPIC_PREFIX).ledger]);
+  if (lane >= length)
+    throw new CliFailure('usage', `there is no lane ${lane}: the ledger has the lanes 0 to ${length - 1}`);
 }
 
 function documentOf({ entry, lane }: ScannedEntry) {
