@@ -4,7 +4,11 @@ import type { Outcome, SettledBy } from 'payment-processor-contract/commands';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import type { CommandError, CommandResult, Transaction } from 'payment-processor-contract/types';
 import type { Entry, HeldRefusal } from './entry.ts';
+import { shortTexts } from './short-texts.ts';
 import type { Verdict } from './verdict.ts';
+
+/** As long as an answer to a call may be. */
+const LISTED_LENGTH_MAX = 512 * 1024;
 
 /** The parts of an entry that its result is made from. */
 export type ResultSubject = Pick<
@@ -51,7 +55,7 @@ export function executedResult(
   settledBy: SettledBy,
   nowMs: number,
 ): CommandResult {
-  return { ...blankResult(entry, 'ACCEPTED', settledBy, nowMs), transaction };
+  return { ...blankResult(entry, 'ACCEPTED', settledBy, nowMs), ...listed(entry, transaction) };
 }
 
 /** Settled by the transaction's status: it shows that the call did not take effect and no longer can. */
@@ -62,7 +66,7 @@ export function foundRefusedResult(entry: ResultSubject, transaction: Transactio
     message: `the transaction is ${status}: the command can no longer take effect`,
     details: null,
   };
-  return { ...blankResult(entry, 'REFUSED', 'LOOKUP', nowMs), error, transaction };
+  return { ...blankResult(entry, 'REFUSED', 'LOOKUP', nowMs), error, ...listed(entry, transaction) };
 }
 
 export function invalidResult(entry: ResultSubject, problems: readonly FieldProblem[], nowMs: number): CommandResult {
@@ -103,6 +107,17 @@ export function unknownResult(entry: ResultSubject, reason: string, nowMs: numbe
     message: `the processor cannot know whether the service executed this command: ${reason}. Look the payment up at the service, then decide`,
     details: null,
   });
+}
+
+/** A listed transaction may be longer than any answer to a call, and than any record may be. */
+function listed(
+  entry: ResultSubject,
+  transaction: Transaction | null,
+): Pick<CommandResult, 'transaction' | 'warnings'> {
+  if (transaction === null || stringifyLossless(transaction).length <= LISTED_LENGTH_MAX)
+    return { transaction, warnings: [...entry.audit] };
+  const warning = `transaction: it has more than ${LISTED_LENGTH_MAX} characters; only its short texts are kept`;
+  return { transaction: shortTexts(transaction), warnings: [...entry.audit, warning] };
 }
 
 function failure(entry: ResultSubject, outcome: Outcome, nowMs: number, error: CommandError): CommandResult {

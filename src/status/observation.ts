@@ -5,6 +5,7 @@
 import type { Effect } from '../ledger/effect.ts';
 import { CARRIED_LENGTH_MAX, type Carried } from '../ledger/entry.ts';
 import { InternalRecord, LedgerFormatError, UnknownSchemaError } from '../ledger/ledger-value.ts';
+import { shortTexts } from '../ledger/short-texts.ts';
 import { keyProblem } from 'payment-processor-contract/keys';
 import { ID_LENGTH_MAX } from 'payment-processor-contract/quote-id';
 import type { Quote, Transaction } from 'payment-processor-contract/types';
@@ -44,7 +45,6 @@ export function observationKey(
 const OBSERVATION_BYTES_MAX = 1000 * 1024;
 /** Fewer bytes cannot hold more values than the reader accepts: at most three values fit in a byte. */
 const COUNTED_FROM_BYTES = 32 * 1024;
-const REDUCED_TEXT_LENGTH_MAX = 1024;
 
 const records = new InternalRecord<Observation>('Observation', { isUntrusted: true });
 
@@ -60,16 +60,6 @@ export function encodeObservation(whole: Observation): Buffer {
     transaction: transaction === null ? null : shortTexts(transaction),
     quote: quote === null ? null : shortTexts(quote),
   });
-}
-
-/** The id and the short texts; null in place of everything else. */
-function shortTexts<Resource extends { id: string }>(resource: Resource): Resource {
-  const isShort = (value: unknown): boolean => typeof value === 'string' && value.length <= REDUCED_TEXT_LENGTH_MAX;
-  const members = Object.entries(resource).map(([name, value]: [string, unknown]) => [
-    name,
-    isShort(value) ? value : null,
-  ]);
-  return { ...(Object.fromEntries(members) as Resource), id: resource.id };
 }
 
 /**
