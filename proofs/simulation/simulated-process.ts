@@ -206,6 +206,7 @@ const POLL_REPORTS: LaneSetOptions['reports']['poll'] & PollReports = {
   published: silence,
   waitedForBudget: silence,
   watching: silence,
+  leftForLater: silence,
   swept: silence,
   polling: silence,
 };

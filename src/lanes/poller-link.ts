@@ -72,6 +72,15 @@ export function lanePoller(options: LanePollerOptions): StatusPoller {
             'transactions whose state this release cannot read are not polled: run the release that wrote these states',
           );
       },
+      leftForLater: ({ fromMs, toMs }) =>
+        log.warn(
+          {
+            event: 'transactions-unlisted',
+            createdFrom: new Date(fromMs).toISOString(),
+            createdTo: new Date(toMs).toISOString(),
+          },
+          'the service fails to list the transactions created then, so their statuses are not announced; tried again every 10 minutes',
+        ),
     },
     onFailure: (error) => log.warn({ event: 'poller-failed', err: error }),
   });

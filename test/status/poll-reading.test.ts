@@ -142,11 +142,8 @@ describe('a pass over pages', () => {
     expect(scan.stage).toBe('broken');
   });
 
-  test('has a limited number of pages; a walk then takes smaller slices, and none is passed over where none may be', () => {
-    const walk = new PollWalk(
-      { fromMs: START_MS, toMs: START_MS + 8_000 },
-      { status: null, sliceMs: 8_000, maySkip: false },
-    );
+  test('has a limited number of pages; a walk then takes smaller slices, and passes over a second that cannot be read', () => {
+    const walk = new PollWalk({ fromMs: START_MS, toMs: START_MS + 8_000 }, { status: null, sliceMs: 8_000 });
     const sliceOf = () => walk.scan()!;
     const first = sliceOf();
     let count = 0;
@@ -154,17 +151,45 @@ describe('a pass over pages', () => {
     expect([count, first.stage]).toEqual([50, 'too-long']);
     walk.advance();
     expect(sliceOf().window.toMs).toBe(START_MS + 2_000);
-    for (let round = 0; round < 5; round += 1) {
+    for (const fromMs of [START_MS, START_MS + 1_000]) {
       while (sliceOf().stage === 'reading') sliceOf().take(aFailure('unreachable'));
       walk.advance();
-      expect(walk.left()?.fromMs).toBe(START_MS);
+      expect(walk.left()?.fromMs).toBe(fromMs);
     }
     while (walk.left() !== null) {
       sliceOf().take(page(null));
       walk.advance();
     }
-    expect(walk.isWhole()).toBe(true);
+    expect(walk.isWhole()).toBe(false);
   });
+});
+
+test('a transaction that the service cannot list keeps none that were created after it from being announced', async () => {
+  const payments = Array.from({ length: 40 }, (_, index) =>
+    paymentOf(`p${index}`, [START_MS + index * HOUR_MS, 'PENDING']),
+  );
+  const service = new SimulatedService(payments, PLAIN_MANNER);
+  let isBroken = true;
+  const world = new PollerWorld({
+    settings: { ...SETTINGS, startMs: START_MS },
+    startMs: START_MS + 48 * HOUR_MS,
+    list: (filter, nowMs) => {
+      const shown = service.list(filter, nowMs);
+      const hasIt = shown.kind === 'page' && shown.data.some(({ id }) => id === 'p5');
+      return hasIt && isBroken ? aFailure('unreachable', { httpStatus: 500 }) : shown;
+    },
+  });
+  const announced = () => new Set(world.transactionEvents.map(({ transactionId }) => transactionId)).size;
+  world.start();
+  await world.time.runUntil(START_MS + 50 * HOUR_MS);
+  expect(announced()).toBe(39);
+  const badMs = START_MS + 5 * HOUR_MS;
+  const isNear = world.leftForLater.map(({ fromMs, toMs }) => fromMs >= badMs - 5_000 && toMs <= badMs + 5_000);
+  expect(new Set(isNear)).toEqual(new Set([true]));
+  isBroken = false;
+  await world.time.runUntil(START_MS + 51 * HOUR_MS);
+  world.end();
+  expect(announced()).toBe(40);
 });
 
 describe('the poller', () => {

@@ -6,7 +6,7 @@
 import { PollSession, type PollReports, type PollSettings } from '../../src/status/poller/session.ts';
 import type { Observation } from '../../src/status/observation.ts';
 import { reduce } from '../../src/status/reducer.ts';
-import type { PollRecord } from '../../src/status/poller/record.ts';
+import type { PollRecord, TimeRange } from '../../src/status/poller/record.ts';
 import { encodeTransactionState, type TransactionState } from '../../src/status/transaction-state.ts';
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
 import type { PossibleEffect } from '../../src/ledger/effect.ts';
@@ -49,6 +49,7 @@ export class PollerWorld {
   readonly callKinds = new Map<string, number>();
   deaths = 0;
   sweeps = 0;
+  readonly leftForLater: TimeRange[] = [];
   /** As the poller's process knows the ledger. */
   isLedgerRead = true;
   /** None: brokers do not say where it ends, or not so that it can be believed. */
@@ -136,6 +137,7 @@ export class PollerWorld {
       published: () => undefined,
       waitedForBudget: () => undefined,
       watching: () => undefined,
+      leftForLater: (range) => void this.leftForLater.push(range),
       swept: () => void (this.sweeps += 1),
     };
     for (let processNumber = 1; !this.#isOver; processNumber += 1) {

@@ -117,8 +117,11 @@ export class PollAgenda {
     if (work.kind === 'discovery') this.#discovery.listed(createdAt);
   }
 
-  /** The page was answered, and its observations are published. */
-  took({ kind, scan }: PollWork, nowMs: number): void {
+  /**
+   * The page was answered, and its observations are published.
+   * @returns creation times that the catch-up leaves for later, because they cannot be read; null: none
+   */
+  took({ kind, scan }: PollWork, nowMs: number): TimeRange | null {
     const pass = Math.max(this.#passes.get(kind) ?? 0, this.#lastPass);
     this.#lastPass = pass;
     this.#passes.set(kind, pass + 1 / WEIGHTS[kind]);
@@ -133,8 +136,7 @@ export class PollAgenda {
         this.#revisit = null;
         break;
       case 'catch-up':
-        this.#catchUp.advance();
-        break;
+        return this.#catchUp.advance(nowMs);
       case 'reversals':
         this.#tookReversals(nowMs);
         break;
@@ -142,6 +144,7 @@ export class PollAgenda {
         this.#tookSweep(nowMs);
         break;
     }
+    return null;
   }
 
   record(): PollRecord {
@@ -161,7 +164,7 @@ export class PollAgenda {
       case 'revisit':
         return this.#revisitScan(nowMs);
       case 'catch-up':
-        return this.#catchUp.scan();
+        return this.#catchUp.scan(nowMs);
       case 'reversals':
         if (nowMs < this.#reversalsDueMs) return null;
         if (this.#reversals.length === 0) {
@@ -229,10 +232,10 @@ export class PollAgenda {
 }
 
 function sweepWalk(range: TimeRange): PollWalk {
-  return new PollWalk(range, { status: null, maySkip: true });
+  return new PollWalk(range, { status: null });
 }
 
 /** In one slice, because there are few. */
 function reversalsWalk(range: TimeRange, status: string): PollWalk {
-  return new PollWalk(range, { status, sliceMs: range.toMs - range.fromMs, maySkip: true });
+  return new PollWalk(range, { status, sliceMs: range.toMs - range.fromMs });
 }

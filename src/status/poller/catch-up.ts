@@ -3,6 +3,7 @@
  *
  *   never listed   before POLL_START, while nobody polled, or left by a discovery that would have been too long
  *   walked         one range at a time, from POLL_START on
+ *   left           a second that cannot be read, because the service fails for one of its transactions; tried again in the next round
  *   listed         no longer among the ranges
  */
 import { PollWalk } from './walk.ts';
@@ -12,15 +13,22 @@ import type { TimeRange } from './record.ts';
 /** Each long pause of the polling adds at most one. Beyond this, the two closest become one, and what lies between is listed again. */
 const RANGES_MAX = 100;
 
+/** From a range that could not be read to the next round. */
+const ROUND_MS = 600_000;
+
 export class CatchUp {
   readonly #startMs: number;
   #unlisted: readonly TimeRange[];
   #walk: PollWalk | null = null;
+  /** Earlier creation times wait for the next round. */
+  #roundFromMs: number;
+  #nextRoundMs = -Infinity;
 
   /** @param startMs earlier creation times stay unlisted */
   constructor(unlisted: readonly TimeRange[], startMs: number) {
     this.#unlisted = unlisted;
     this.#startMs = startMs;
+    this.#roundFromMs = startMs;
   }
 
   /** What was not listed yet, before and after the start. */
@@ -32,26 +40,40 @@ export class CatchUp {
     if (range !== null) this.#unlisted = withRange(this.#unlisted, range);
   }
 
-  /** The present pass; null: nothing is left. */
-  scan(): PollScan | null {
-    const next = this.#unlisted.find(({ toMs }) => toMs >= this.#startMs);
-    if (this.#walk === null && next !== undefined) {
-      const range = { fromMs: Math.max(next.fromMs, this.#startMs), toMs: next.toMs };
-      // It must not skip anything: these transactions have not been published.
-      this.#walk = new PollWalk(range, { status: null, maySkip: false });
-    }
+  /** The present pass; null: nothing is due. */
+  scan(nowMs: number): PollScan | null {
+    if (this.#walk === null && this.#next() === null && nowMs >= this.#nextRoundMs) this.#roundFromMs = this.#startMs;
+    const next = this.#next();
+    if (this.#walk === null && next !== null) this.#walk = new PollWalk(next, { status: null });
     return this.#walk?.scan() ?? null;
   }
 
-  /** Call it after each page. */
-  advance(): void {
-    const before = this.#walk?.left() ?? null;
-    if (this.#walk === null || before === null) return;
-    this.#walk.advance();
-    const left = this.#walk.left();
-    const listed = { fromMs: before.fromMs, toMs: left === null ? before.toMs : left.fromMs - 1 };
-    this.#unlisted = withoutRange(this.#unlisted, listed);
+  /**
+   * Call it after each page.
+   * @returns what is left for the next round; null: nothing
+   */
+  advance(nowMs: number): TimeRange | null {
+    const walk = this.#walk;
+    const before = walk?.left() ?? null;
+    if (walk === null || before === null) return null;
+    const isBroken = walk.scan()?.stage === 'broken';
+    walk.advance();
+    const left = walk.left();
+    const passed = { fromMs: before.fromMs, toMs: left === null ? before.toMs : left.fromMs - 1 };
     if (left === null) this.#walk = null;
+    if (!isBroken || passed.toMs < passed.fromMs) {
+      this.#unlisted = withoutRange(this.#unlisted, passed);
+      return null;
+    }
+    this.#roundFromMs = passed.toMs + 1;
+    this.#nextRoundMs = nowMs + ROUND_MS;
+    return passed;
+  }
+
+  /** Of this round. */
+  #next(): TimeRange | null {
+    const next = this.#unlisted.find(({ toMs }) => toMs >= this.#roundFromMs);
+    return next === undefined ? null : { fromMs: Math.max(next.fromMs, this.#roundFromMs), toMs: next.toMs };
   }
 }
 

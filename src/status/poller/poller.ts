@@ -13,7 +13,7 @@ import { readableState } from '../transaction-state.ts';
 import { PollSession, type PollPort, type PollReports, type PollSettings } from './session.ts';
 
 /** What the metrics count. */
-export type PollerReports = Omit<PollReports, 'began'> & {
+export type PollerReports = Omit<PollReports, 'began' | 'leftForLater'> & {
   /** Whether the lane is open here now. */
   polling(isPolling: boolean): void;
 };

@@ -18,7 +18,7 @@ import { CLOCKS_MS } from './discovery.ts';
 import { notAfter } from './news.ts';
 import { PollOutbox, type OutboxPort } from './outbox.ts';
 import { withRange, withoutRange } from './catch-up.ts';
-import type { PollRecord } from './record.ts';
+import type { PollRecord, TimeRange } from './record.ts';
 import { PollScan } from './scan.ts';
 import { PollWatch } from './watch.ts';
 
@@ -62,6 +62,8 @@ export interface PollReports {
   published(observations: number): void;
   waitedForBudget(ms: number): void;
   watching(transactions: number): void;
+  /** Transactions created then cannot be listed, and are not announced: the service fails for one of them. */
+  leftForLater(createdWithin: TimeRange): void;
   /** A sweep has listed every watched transaction, and ended now. */
   swept(atMs: number): void;
 }
@@ -206,7 +208,8 @@ export class PollSession {
     }
     scan.take(reading);
     const sweptAtMs = agenda.record().sweptAtMs;
-    agenda.took(work, nowMs);
+    const left = agenda.took(work, nowMs);
+    if (left !== null) this.#reports.leftForLater(left);
     const record = agenda.record();
     if (record.sweptAtMs !== null && record.sweptAtMs !== sweptAtMs) this.#reports.swept(record.sweptAtMs);
     if (nowMs - this.#recordedMs >= RECORD_INTERVAL_MS) {
@@ -289,8 +292,8 @@ export class PollSession {
       if (!(await this.#allowed())) continue;
       const reading = await this.#port.list(scan.filter());
       this.#reports.called('discovery', reading.kind === 'page' ? 'page' : reading.cause);
+      if (reading.kind === 'page' || reading.isTooLong === true) scan.take(reading);
       if (reading.kind === 'page') {
-        scan.take(reading);
         const nowMs = this.#slowerNowMs();
         for (const { createdAt } of reading.data) {
           const createdMs = instantOf(createdAt) ?? nowMs;

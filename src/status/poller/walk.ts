@@ -14,8 +14,6 @@ export interface WalkOptions {
   readonly status: string | null;
   /** Length of the first slice; an hour unless given. */
   readonly sliceMs?: number;
-  /** Whether to skip a slice that cannot be read whole; if not, it is retried. */
-  readonly maySkip: boolean;
 }
 
 export class PollWalk {
@@ -63,7 +61,6 @@ export class PollWalk {
         this.#sliceMs = Math.max(SLICE_MIN_MS, Math.floor(this.#sliceMs / 4));
         return;
       }
-      if (scan.stage === 'broken' && !this.#options.maySkip) return;
       this.#isWhole = false;
     }
     const endMs = scan.window.toMs ?? this.#left.toMs;
