@@ -6,6 +6,7 @@ import { clientError, PaymentClientError } from './client-error.ts';
 import type { PaymentEvent, Stream } from './events.ts';
 import { onlyOutages } from './notices.ts';
 import type { PublisherSettings } from './settings.ts';
+import type { Place } from './kafka/catch-up.ts';
 import type { TopicReader } from './kafka/topic-reader.ts';
 import { subscribeLive, type ConnectionOptions } from './subscription.ts';
 
@@ -71,12 +72,12 @@ export class LiveEvents {
   }
 
   /**
-   * Whether listeners have all that was written to the event's partition when this was called. What came first after an outage
+   * Whether listeners have all that had been written there when this was called. What came first after an outage
    * may have been overtaken.
    * @returns false: the signal came first
    */
-  async caughtUp(event: Pick<PaymentEvent, 'topic' | 'partition'>, signal: AbortSignal): Promise<boolean> {
-    return this.#subscription === null || this.#subscription.caughtUp(event, signal);
+  async caughtUp(place: Place, signal: AbortSignal): Promise<boolean> {
+    return this.#subscription === null || this.#subscription.caughtUp(place, signal);
   }
 
   /** Ends every listener with CLOSED. */

@@ -269,7 +269,7 @@ async function callApprove(approve: NonNullable<CreateAndExecuteOptions['approve
 
 function unanswered(key: string, commandId: string, error: unknown, timeoutMs: number): Answer {
   const isLate = error instanceof PaymentClientError && error.code === 'NO_RESULT';
-  const reason = isLate ? `no result came within ${timeoutMs} ms` : messageOf(error);
+  const reason = isLate ? `no result that is known to be the latest came within ${timeoutMs} ms` : messageOf(error);
   return {
     kind: 'unanswered',
     key,

@@ -197,16 +197,19 @@ export class KnownPayment {
     return this.#results.latest?.value ?? null;
   }
 
-  /** The result and the change that count; null: none, or none that is known to count. */
-  get latest(): { readonly result: PaymentEvent | null; readonly change: PaymentEvent | null } {
-    const id = this.result === null ? null : transactionOf(this.result);
-    return { result: this.#results.latest, change: (id === null ? null : this.#lastChanges().get(id)) ?? null };
+  /** The event with the result that counts. */
+  get latestResult(): PaymentEvent | null {
+    return this.#results.latest;
+  }
+
+  lastChange(transactionId: string | null): PaymentEvent | null {
+    return (transactionId === null ? null : this.#lastChanges().get(transactionId)) ?? null;
   }
 
   /** Why the result or status that counts is unreadable. */
   get problem(): string | null {
-    const { change, result } = this.latest;
-    for (const event of [result, change]) if (event?.kind === 'unreadable') return problemOf(event);
+    const change = this.lastChange(this.result === null ? null : transactionOf(this.result));
+    for (const event of [this.latestResult, change]) if (event?.kind === 'unreadable') return problemOf(event);
     return null;
   }
 

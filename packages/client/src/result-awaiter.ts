@@ -60,12 +60,21 @@ export class ResultAwaiter {
     }
     const over = new AbortController();
     let answer: AwaitedResult | null = null;
+    /** Asks again if a later one came meanwhile, which may have been overtaken, too. */
+    const confirm = async (): Promise<void> => {
+      for (let held = answer; held !== null; held = answer) {
+        if (!(await this.live.caughtUp(held, over.signal))) return;
+        if (held === answer) {
+          resolve(held);
+          return;
+        }
+      }
+    };
     const take = (event: AwaitedResult): void => {
       const isFirst = answer === null;
       answer = latestResult(answer, event) ?? event;
       if (!OUTCOMES[answer.value.outcome].isRetriable) resolve(answer);
-      else if (isFirst)
-        void this.live.caughtUp(event, over.signal).then((is) => is && answer !== null && resolve(answer));
+      else if (isFirst) void confirm();
     };
     const stop = this.live.listen(key, {
       onEvent: (event) => {
@@ -83,7 +92,8 @@ export class ResultAwaiter {
       onEnd: reject,
     });
     const timer = setTimeout(() => {
-      const problem = `no result of ${key} came within ${timeoutMs} ms, so its outcome is not known. To request it again, publish the same command with the same key`;
+      const came = answer === null ? '' : ' that is known to be the latest';
+      const problem = `no result of ${key}${came} came within ${timeoutMs} ms, so its outcome is not known. To request it again, publish the same command with the same key`;
       reject(new PaymentClientError('NO_RESULT', problem));
     }, timeoutMs);
     const giveUp = (): void =>

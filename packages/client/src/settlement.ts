@@ -87,19 +87,27 @@ async function follow(
   stop: AbortSignal,
 ): Promise<Settlement | undefined> {
   let wakeUp = Promise.withResolvers<undefined>();
+  /** New events so far; and how many there were when we began to read or to catch up, so that none may be missing. */
+  let [seen, complete] = [0, 0];
   const failures: Error[] = [];
+  const over = new AbortController();
   const wake = (): void => wakeUp.resolve(undefined);
-  stop.addEventListener('abort', wake, { once: true });
+  const end = (): void => {
+    over.abort();
+    wake();
+  };
+  stop.addEventListener('abort', end, { once: true });
   const listen = (live: LiveListening, name: string, take: (event: PaymentEvent) => void): void => {
     const refusal = live.refusal();
     if (refusal !== null) throw refusal;
     const onEvent = (event: PaymentEvent): void => {
       take(event);
+      seen += 1;
       wake();
     };
     const onEnd = (error: Error): void => {
       failures.push(error);
-      wake();
+      end();
     };
     stops.push(live.listen(name, { onEvent, onEnd }));
   };
@@ -110,7 +118,6 @@ async function follow(
     listen(topics.results, key, (event) => known.takeResult(event));
     const results = { stream: 'results', key, sinceMs: earlier(sinceMs) } as const;
     if (!(await topics.read(results, (event) => known.takeResult(event), stop))) return undefined;
-    let isCaughtUp = true;
     while (!stop.aborted) {
       const [failure] = failures;
       if (failure !== undefined) throw failure;
@@ -131,21 +138,32 @@ async function follow(
       const state = known.state();
       if (state.kind !== 'settled' && state.kind !== 'not-accepted') {
         await wakeUp.promise;
-        isCaughtUp = false;
-      } else if (isCaughtUp) return { ...state, key };
-      else isCaughtUp = await hasCaughtUp(known, topics, stop);
+        continue;
+      }
+      if (seen === complete) return { ...state, key };
+      const asked = seen;
+      if (await hasCaughtUp(known, state, topics, over.signal)) complete = asked;
     }
     return undefined;
   } finally {
-    stop.removeEventListener('abort', wake);
-    for (const end of stops) end();
+    stop.removeEventListener('abort', end);
+    for (const listenNoMore of stops) listenNoMore();
   }
 }
 
-async function hasCaughtUp(known: KnownPayment, topics: PaymentTopics, stop: AbortSignal): Promise<boolean> {
-  const { change, result } = known.latest;
-  const ofResult = result === null || (await topics.results.caughtUp(result, stop));
-  return ofResult && (change === null || (await topics.changes()).caughtUp(change, stop));
+async function hasCaughtUp(
+  known: KnownPayment,
+  state: Extract<PaymentState, { kind: 'settled' | 'not-accepted' }>,
+  { changes, results }: PaymentTopics,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const result = known.latestResult;
+  if (result !== null && !(await results.caughtUp(result, signal))) return false;
+  const change = state.kind === 'settled' ? known.lastChange(state.transactionId) : null;
+  if (change === null) return true;
+  // A result that names no transaction may concern one of another lane, too.
+  const isNamed = transactionOf(state.result) !== null;
+  return (await changes()).caughtUp(isNamed ? change : { topic: change.topic, partition: null }, signal);
 }
 
 function stateAtEnd(

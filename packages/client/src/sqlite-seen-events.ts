@@ -18,7 +18,7 @@ const BUSY_MS_MAX = 5_000;
 export class SqliteSeenEvents implements SeenEvents {
   /** For your own tables, which `once` changes. */
   readonly database: DatabaseSync;
-  /** The newest time in the file: a clock that is set back or ahead makes no id expire early. */
+  /** The newest time in the file: a clock that is set back or ahead later on makes no id expire early. */
   #newestMs: number;
 
   private constructor(database: DatabaseSync, newestMs: number) {

@@ -4,6 +4,7 @@ import type { LaneReader } from '../src/lane-reader.ts';
 import { describe, expect, test } from 'vitest';
 import type { PaymentEvent, Stream } from '../src/events.ts';
 import type { Listener } from '../src/live-events.ts';
+import { onAbort } from '../src/on-abort.ts';
 import { followPayment, type Settlement, type SettlementOptions } from '../src/settlement.ts';
 import type { Outcome, SettledBy } from 'payment-processor-contract/commands';
 import type { CommandResult, Transaction } from 'payment-processor-contract/types';
@@ -56,6 +57,8 @@ class Topics {
   readonly reads: string[] = [];
   readonly #kept: Record<Stream, readonly PaymentEvent[]>;
   readonly #listeners = new Map<Stream, Set<Listener>>();
+  /** What comes during the next reading of its stream. */
+  readonly meanwhile: [Stream, PaymentEvent][] = [];
   /** What comes at the end of the next reading, and then of the one after it. */
   readonly #coming: [Stream, PaymentEvent | Error][];
 
@@ -67,9 +70,12 @@ class Topics {
   follow(options: Partial<SettlementOptions> = {}): Promise<Settlement> {
     const live = (stream: Stream) => ({
       refusal: () => null,
-      caughtUp: async () => {
+      caughtUp: async (_place: unknown, signal: AbortSignal) => {
+        const isOver = this.#coming.some(([, event]) => event instanceof Error);
         while (this.#coming.length > 0) this.#next();
-        return true;
+        // As where the reader has ended.
+        if (isOver) await new Promise((resolve) => onAbort(signal, () => resolve(undefined)));
+        return !isOver;
       },
       listen: (_name: string, listener: Listener) => {
         const listeners = this.#listeners.get(stream) ?? new Set();
@@ -85,6 +91,7 @@ class Topics {
         read: async ({ key, sinceMs, stream }, onEvent) => {
           this.reads.push(`${stream} ${key ?? 'all'} ${sinceMs === null ? 'whole' : 'since'}`);
           for (const event of this.#kept[stream]) if (key === null || event.key === key) onEvent(event);
+          for (const [of, event] of this.meanwhile) if (of === stream) this.#give(of, event);
           setTimeout(() => this.#next(), 5);
           return true;
         },
@@ -100,11 +107,15 @@ class Topics {
   #next(): void {
     const [stream, event] = this.#coming.shift() ?? [];
     if (stream === undefined || event === undefined) return;
+    this.#give(stream, event);
+    setTimeout(() => this.#next(), 5);
+  }
+
+  #give(stream: Stream, event: PaymentEvent | Error): void {
     for (const listener of this.#listeners.get(stream) ?? []) {
       if (event instanceof Error) listener.onEnd(event);
       else listener.onEvent(event);
     }
-    setTimeout(() => this.#next(), 5);
   }
 }
 
@@ -213,13 +224,25 @@ describe('a payment that is followed is settled', () => {
       ['transaction-status', change('COMPLETED', { offset: 2n })],
       ['transaction-status', change('REFUNDED', { offset: 3n })],
     ];
-    const topics = new Topics([result('ACCEPTED')], [change('PENDING')], refunded);
+    const topics = new Topics([result('ACCEPTED')], [change('PENDING')], [...refunded]);
     expect(await topics.follow()).toMatchObject(settled('REFUNDED'));
     const retried: [Stream, PaymentEvent][] = [
       ['results', result('EXPIRED', { offset: 2n, revision: 2 })],
       ['results', result('ACCEPTED', { offset: 3n, revision: 3 })],
     ];
     const decided = new Topics([result('UNKNOWN')], [change('COMPLETED')], retried);
+    expect(await decided.follow()).toMatchObject({ kind: 'settled', result: { revision: 3 } });
+    const nameless = new Topics([unnamed], [change('PENDING')], [...refunded]);
+    expect(await nameless.follow()).toMatchObject(settled('REFUNDED'));
+  });
+
+  test('by what its lanes hold by then, though it came while they were read', async () => {
+    const refunded = new Topics([result('ACCEPTED')], [], [['transaction-status', change('REFUNDED', { offset: 3n })]]);
+    refunded.meanwhile.push(['transaction-status', change('COMPLETED', { offset: 2n })]);
+    expect(await refunded.follow()).toMatchObject(settled('REFUNDED'));
+    const retried: [Stream, PaymentEvent][] = [['results', result('ACCEPTED', { offset: 3n, revision: 3 })]];
+    const decided = new Topics([], [change('COMPLETED')], retried);
+    decided.meanwhile.push(['results', result('EXPIRED', { offset: 2n, revision: 2 })]);
     expect(await decided.follow()).toMatchObject({ kind: 'settled', result: { revision: 3 } });
   });
 
@@ -288,6 +311,19 @@ describe('a following that is ended early', () => {
     expect(topics.listening).toBe(0);
     const aborted = new Topics([result('REFUSED')]).follow({ timeoutMs: 60_000, signal: AbortSignal.abort() });
     expect(await aborted).toMatchObject({ kind: 'nothing-known', endedBy: 'signal' });
+  });
+
+  test('by the end of its subscription while it catches up says so at once', async () => {
+    const topics = new Topics(
+      [],
+      [],
+      [
+        ['results', result('EXPIRED')],
+        ['results', new Error('the client was closed')],
+      ],
+    );
+    const answer = await topics.follow({ timeoutMs: 60_000 });
+    expect(answer).toMatchObject({ endedBy: 'reading', problem: 'the client was closed' });
   });
 
   test('by the end of its subscription says what is known', async () => {

@@ -80,8 +80,8 @@ Before EXECUTED or NOT_EXECUTED it looks up the command's transaction at the ser
 API_CLIENT_SECRET are set. With --transaction-id it looks up that transaction instead, and these settings are required.
 It prints which fields it compared with the command, and which it could not compare.
 Unless --unverified is given, it refuses NOT_EXECUTED (exit code 7) if the look-up fails, if the service does not list that
-transaction, if the transaction's status does not prove that the command took no effect, or if a published status of it
-shows an effect. It refuses EXECUTED if
+transaction, if the transaction's status does not prove that the command took no effect, if a published status of it
+shows an effect, or if its published statuses could not all be read. It refuses EXECUTED if
 - the look-up fails, or the service does not list the transaction;
 - its accounts, amount, quote or time differ from the command's, or nothing can be compared;
 - the command executes a quote, but the transaction does not have the status of an executed quote;

@@ -1,5 +1,5 @@
 /**
- * Whether a running reader has caught up with a partition: what it was brought first may have been overtaken long ago, if Kafka
+ * Whether a running reader has caught up: what it was brought first may have been overtaken long ago, if Kafka
  * or the registry was away. Those who ask at the same time share one question to the brokers.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +8,8 @@ import { readBounds, type Bounds } from './topic-bounds.ts';
 
 export interface Place {
   readonly topic: string;
-  readonly partition: number;
+  /** Null: all of the topic's. */
+  readonly partition: number | null;
 }
 
 /** Between two looks at the position; records usually come within milliseconds. */
@@ -19,34 +20,37 @@ const ASK_AGAIN_MS = 1_000;
 export class CatchUp {
   readonly #kafka: Kafka;
   readonly #topics: readonly string[];
-  readonly #positionOf: (place: Place) => bigint | undefined;
+  readonly #positionOf: (of: Pick<Bounds, 'topic' | 'partition'>) => bigint | undefined;
   #asked: Promise<readonly Bounds[]> = Promise.resolve([]);
   /** Of the question that begins once the present one is answered. */
   #next: Promise<readonly Bounds[]> | null = null;
 
   /** @param positionOf the offset before which all is handled */
-  constructor(kafka: Kafka, topics: readonly string[], positionOf: (place: Place) => bigint | undefined) {
+  constructor(
+    kafka: Kafka,
+    topics: readonly string[],
+    positionOf: (of: Pick<Bounds, 'topic' | 'partition'>) => bigint | undefined,
+  ) {
     this.#kafka = kafka;
     this.#topics = topics;
     this.#positionOf = positionOf;
   }
 
   /**
-   * @returns true: all is handled that had been written to the partition when this was called, open transactions included. False:
-   *   the signal came first
+   * @returns true: all is handled that had been written there when this was called, open transactions included. False: the signal
+   *   came first
    */
   async with(place: Place, signal: AbortSignal): Promise<boolean> {
-    let end: bigint | undefined;
+    let ends: readonly Bounds[] = [];
     while (!signal.aborted) {
-      end ??= await this.#endOf(place);
-      const position = this.#positionOf(place);
-      if (end !== undefined && position !== undefined && position >= end) return true;
-      await delay(end === undefined ? ASK_AGAIN_MS : LOOK_AGAIN_MS, undefined, { ref: false });
+      if (ends.length === 0) ends = await this.#endsOf(place);
+      if (ends.length > 0 && ends.every((end) => (this.#positionOf(end) ?? -1n) >= end.high)) return true;
+      await delay(ends.length === 0 ? ASK_AGAIN_MS : LOOK_AGAIN_MS, undefined, { ref: false });
     }
     return false;
   }
 
-  async #endOf({ partition, topic }: Place): Promise<bigint | undefined> {
+  async #endsOf({ partition, topic }: Place): Promise<readonly Bounds[]> {
     this.#next ??= this.#asked
       .catch(() => undefined)
       .then(() => {
@@ -55,6 +59,6 @@ export class CatchUp {
         return this.#asked;
       });
     const bounds = await this.#next.catch(() => []);
-    return bounds.find((bound) => bound.topic === topic && bound.partition === partition)?.high;
+    return bounds.filter((bound) => bound.topic === topic && (partition === null || bound.partition === partition));
   }
 }
