@@ -1,4 +1,5 @@
 /** Reads an answer to GET /transactions: a page, or why there is none. */
+import { ID_LENGTH_MAX } from 'payment-processor-contract/quote-id';
 import { int64ValueOf, isJsonObject } from 'payment-processor-contract/lossless-json';
 import type { Transaction } from 'payment-processor-contract/types';
 import { statusClass } from './http-status.ts';
@@ -61,8 +62,9 @@ function readPage(answer: Extract<Answer, { kind: 'response' }>): ListReading {
   const data: Transaction[] = [];
   members.forEach((member, index) => {
     const read = readTransaction(member);
-    if (read !== null) data.push(read.value);
-    else gaps.push(`data[${index}] has no id and is left out`);
+    const isUsable = read !== null && read.value.id.length <= ID_LENGTH_MAX;
+    if (isUsable) data.push(read.value);
+    else gaps.push(`data[${index}] has ${read === null ? 'no' : 'too long an'} id and is left out`);
     warnings.push(...(read?.warnings ?? []).map((warning) => `data[${index}].${warning}`));
   });
   const nextCursor = typeof page['nextCursor'] === 'string' && page['nextCursor'] !== '' ? page['nextCursor'] : null;

@@ -1,4 +1,5 @@
 /** The settings of the lanes, and of the calls that they make. */
+import { hash } from 'node:crypto';
 import type { PaymentApiOptions } from '../api/payment-api.ts';
 import { API_TIMEOUT_MAX_MS, SESSION_TIMEOUT_MAX_MS, type Config } from 'payment-processor-contract/config';
 import type { LedgerPolicy } from '../ledger/settlement.ts';
@@ -64,6 +65,9 @@ export function servedCommandTypes(config: Pick<Config, 'SANDBOX_COMMANDS'>): Co
   return COMMAND_TYPES.filter((type) => type !== 'simulate-uma-receive' || config.SANDBOX_COMMANDS);
 }
 
+/** Enough to tell tokens apart; too little to find one by. */
+const CALLER_ID_LENGTH = 8;
+
 /** The settings that decisions on entries depend on. */
 function ledgerPolicy(config: Config): LedgerPolicy {
   return {
@@ -74,5 +78,9 @@ function ledgerPolicy(config: Config): LedgerPolicy {
     idempotencyRetentionMs: config.API_IDEMPOTENCY_RETENTION,
     immediateExecution: config.IMMEDIATE_EXECUTION,
     commandMaxAgeMs: config.COMMAND_MAX_AGE,
+    // Read anew, because a mounted secret may change.
+    get callerId() {
+      return hash('sha256', config.API_TOKEN_ID, 'base64url').slice(0, CALLER_ID_LENGTH);
+    },
   };
 }

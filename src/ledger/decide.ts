@@ -179,7 +179,7 @@ function accepted(
     ];
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
   }
-  if (quote?.transactionId == null) {
+  if (quote === null || quote.transactionId === null || quote.transactionId === '') {
     // Without the transaction's id we could not settle a lost answer to the execution: ask again before any money moves.
     const again = { ...entry, firstSentMs: entry.firstSentMs ?? sentMs, lastEndedMs: nowMs };
     const settleAtMs = tryAgainAtMs(entry, nowMs);

@@ -127,6 +127,11 @@ export interface Entry {
   readonly firstSentMs: number | null;
   /** When the last such call had ended, or its deadline had passed; null if `firstSentMs` is. */
   readonly lastEndedMs: number | null;
+  /**
+   * `callerId` of the policy for the first such call, or for the one under way: the service may keep idempotency keys for each
+   * caller. Null: there was no call, or no process recorded it.
+   */
+  readonly calledAs: string | null;
   /** Proof that none of these calls took effect after all. `proofOf` says whether it still holds. */
   readonly unexecuted: Unexecuted | null;
   readonly quoted: Quoted | null;
@@ -146,7 +151,13 @@ export interface Entry {
 export type UnphasedEntry = Omit<Entry, 'phase'>;
 
 /** Values for a step that has made no call yet. */
-export const NO_CALLS = { turnedAway: 0, firstSentMs: null, lastEndedMs: null, unexecuted: null } as const;
+export const NO_CALLS = {
+  turnedAway: 0,
+  firstSentMs: null,
+  lastEndedMs: null,
+  calledAs: null,
+  unexecuted: null,
+} as const;
 
 /** Values for a new entry. */
 export const UNTOUCHED = {

@@ -55,9 +55,10 @@ export function mismatchWarnings(
 
 type Shown = string | null | undefined;
 
+/** An empty text shows nothing. */
 function differing(pairs: readonly [name: string, expected: Shown, shown: Shown][]): string[] {
   return pairs
-    .filter(([, expected, shown]) => expected != null && shown != null && expected !== shown)
+    .filter(([, expected, shown]) => expected != null && shown != null && shown !== '' && expected !== shown)
     .map(([name]) => name);
 }
 

@@ -8,7 +8,7 @@ import type { Decision } from './decision.ts';
 import { subjectOf } from './effect.ts';
 import { proofOf, type Entry } from './entry.ts';
 import { executedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
-import { firstCallOf, isKeyTrusted, settlementOf, type LedgerPolicy } from './settlement.ts';
+import { firstCallOf, settlementOf, whyKeyIsVoid, type LedgerPolicy } from './settlement.ts';
 import { takenUp } from './wrong-clocks.ts';
 
 export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
@@ -89,9 +89,10 @@ function retry(
   }
   // The entry does not say when a deferred call was sent. The command was published earlier, so that time is safe.
   const sentMs = entry.firstSentMs ?? (entry.turnedAway > 0 ? entry.origin.timestampMs : null);
-  if (sentMs !== null && !isKeyTrusted(sentMs, nowMs, policy)) {
+  const keyProblem = sentMs === null ? null : whyKeyIsVoid(entry, sentMs, nowMs, policy);
+  if (keyProblem !== null) {
     const instead = outcome === 'UNKNOWN' ? 'decide EXECUTED or NOT_EXECUTED' : 'publish it again under a new key';
-    return refused(`the service may have forgotten the key of the earlier call: ${instead}`);
+    return refused(`of the earlier call, ${keyProblem}: ${instead}`);
   }
   // The entry of an INVALID command does not say yet whether the fields ask for immediate execution.
   const isUntouched = entry.attempts === 0 && entry.quoted === null;

@@ -4,7 +4,7 @@ import { EXECUTE_SUFFIX } from 'payment-processor-contract/keys';
 import { proofOf, type Entry, type Unexecuted } from './entry.ts';
 import { OPERATIONS } from './operations.ts';
 import { quoteAgainOf, type QuoteAgain } from './quote-again.ts';
-import { isKeyTrusted, lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
+import { lookUpFromMs, operationOf, settlementOf, whyKeyIsVoid, type LedgerPolicy } from './settlement.ts';
 import { timeLimitInWords } from './time-limit.ts';
 
 /** Finds the transaction that shows whether the call took effect, by its id or by its quote's id. */
@@ -38,30 +38,28 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
     if (again !== null && entry.turnedAway > 0) return lookFirst(entry, nowMs, policy);
     return again ?? { kind: 'call' };
   }
-  const mayRepeat = isKeyTrusted(firstSentMs, nowMs, policy);
+  const keyProblem = whyKeyIsVoid(entry, firstSentMs, nowMs, policy);
   const proof = proofOf(entry);
   if (proof !== null) {
     // An operator can be wrong. Then only the idempotency key prevents a second effect.
-    const mayCall = proof.by === 'LOOK_UP' || mayRepeat;
+    const mayCall = proof.by === 'LOOK_UP' || keyProblem === null;
     if (mayCall && !isTooLate) {
       const again = quoteAgainOf(entry, nowMs);
       // That look-up came before the quote expired: the service may have executed it since.
       if (again !== null && proof.by === 'LOOK_UP') return lookFirst(entry, nowMs, policy);
       return again ?? { kind: 'call' };
     }
-    const why = isTooLate ? limitPassed(entry) : 'the service may have forgotten the idempotency key since';
+    const why = isTooLate || keyProblem === null ? limitPassed(entry) : keyProblem;
     return { kind: 'expire', ...proofInWords(proof, why) };
   }
   // The refusal may be a conflict, and then even the same key settles nothing.
   if (phase.state === 'DOUBTFUL' && phase.refusal !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
   switch (settlementOf(entry, policy)) {
     case 'SAME_KEY': {
-      if (!isTooLate && mayRepeat) return { kind: 'call' };
+      if (!isTooLate && keyProblem === null) return { kind: 'call' };
       // An entry that we may not call again can still be looked up.
       if (queryOf(entry, firstSentMs) !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
-      const why = isTooLate
-        ? `${limitPassed(entry)} before it could be repeated`
-        : 'the service may have forgotten the idempotency key since';
+      const why = keyProblem ?? `${limitPassed(entry)} before it could be repeated`;
       return giveUp(`a call got no clear answer, and ${why}`);
     }
     case 'HARMLESS':

@@ -2,6 +2,7 @@
 import type { FieldProblem } from 'payment-processor-contract/command-fields';
 import type { Outcome, SettledBy } from 'payment-processor-contract/commands';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
+import { bounded } from '../api/service-error.ts';
 import type { CommandError, CommandResult, Transaction } from 'payment-processor-contract/types';
 import type { Entry, HeldRefusal } from './entry.ts';
 import { shortTexts } from './short-texts.ts';
@@ -9,6 +10,9 @@ import type { Verdict } from './verdict.ts';
 
 /** As long as an answer to a call may be. */
 const LISTED_LENGTH_MAX = 512 * 1024;
+
+/** Of a status or code in a result's error. */
+const CODE_LENGTH_MAX = 200;
 
 /** The parts of an entry that its result is made from. */
 export type ResultSubject = Pick<
@@ -60,9 +64,9 @@ export function executedResult(
 
 /** Settled by the transaction's status: it shows that the call did not take effect and no longer can. */
 export function foundRefusedResult(entry: ResultSubject, transaction: Transaction, nowMs: number): CommandResult {
-  const status = transaction.status ?? 'without a status';
+  const status = bounded(transaction.status ?? 'without a status', CODE_LENGTH_MAX);
   const error = {
-    code: transaction.failureReason ?? `TRANSACTION_${status}`,
+    code: bounded(transaction.failureReason ?? `TRANSACTION_${status}`, CODE_LENGTH_MAX),
     message: `the transaction is ${status}: the command can no longer take effect`,
     details: null,
   };

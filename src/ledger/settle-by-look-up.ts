@@ -1,4 +1,5 @@
 /** Decides on an entry in doubt after a look-up of its transaction. Pure. */
+import { bounded } from '../api/service-error.ts';
 import { backOffMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import type { Entry, HeldRefusal } from './entry.ts';
@@ -10,6 +11,8 @@ import { operationOf } from './settlement.ts';
 import { doubtful, finish, next, reasonOf } from './transitions.ts';
 
 const HTTP_CONFLICT = 409;
+/** Of a status in a result's message. */
+const STATUS_LENGTH_MAX = 200;
 
 export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'looked-up' }>): Decision {
   const { phase } = entry;
@@ -34,7 +37,7 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   const wasExecuted = effectStatus !== null && findingOf({ status: effectStatus, failureReason: null }) === 'EXECUTED';
   if (wasExecuted && found !== 'EXECUTED') {
     // The service showed an effect before and no longer does: that proves nothing.
-    const problem = `its transaction is ${shownStatus(seen)} now, but was seen ${effectStatus} before`;
+    const problem = `its transaction is ${shownStatus(seen)} now, but was seen ${inWords(effectStatus)} before`;
     return lookAgain(entry, problem, seen, nowMs);
   }
   switch (found) {
@@ -96,5 +99,9 @@ function refusedInDoubt(entry: Entry, refusal: HeldRefusal, seen: Seen, nowMs: n
 }
 
 function shownStatus({ transaction }: Seen): string {
-  return transaction?.status ?? 'without a status';
+  return inWords(transaction?.status ?? 'without a status');
+}
+
+function inWords(status: string): string {
+  return bounded(status, STATUS_LENGTH_MAX);
 }

@@ -13,6 +13,8 @@ export interface LedgerPolicy {
   readonly idempotentOperations: ReadonlySet<CommandType>;
   readonly idempotencyRetentionMs: number;
   readonly immediateExecution: 'two-step' | 'native';
+  /** Tells credentials apart without naming them: a hash of API_TOKEN_ID. */
+  readonly callerId: string;
   readonly commandMaxAgeMs: Readonly<Record<CommandType, number>>;
 }
 
@@ -35,14 +37,21 @@ export function lookUpFromMs(endedMs: number, policy: Pick<LedgerPolicy, 'settli
   return endedMs + policy.settlingTimeMs;
 }
 
-/** Whether the service will still know the first call's key when a call that begins now arrives, however late. */
-export function isKeyTrusted(
-  firstSentMs: number,
+/**
+ * Why the key may not keep a call that begins now from a second effect, however late it arrives; null: it does.
+ * @param sentMs when the first call began
+ */
+export function whyKeyIsVoid(
+  { calledAs }: Pick<Entry, 'calledAs'>,
+  sentMs: number,
   nowMs: number,
-  policy: Pick<LedgerPolicy, 'apiTimeoutMs' | 'settlingTimeMs' | 'idempotencyRetentionMs'>,
-): boolean {
+  policy: Pick<LedgerPolicy, 'apiTimeoutMs' | 'callerId' | 'settlingTimeMs' | 'idempotencyRetentionMs'>,
+): string | null {
+  if (calledAs !== null && calledAs !== policy.callerId)
+    return 'API_TOKEN_ID was changed since, and the service may keep idempotency keys for each token';
   const arrivesByMs = nowMs + policy.apiTimeoutMs + policy.settlingTimeMs;
-  return arrivesByMs - firstSentMs < policy.idempotencyRetentionMs;
+  const isKept = arrivesByMs - sentMs < policy.idempotencyRetentionMs;
+  return isKept ? null : 'the service may have forgotten the idempotency key since';
 }
 
 /** The idempotency key of the entry's call; the execution of a two-step quote has its own key. */

@@ -9,10 +9,11 @@ import { lookUpFromMs, settlementOf, type LedgerPolicy } from './settlement.ts';
 export function intentOf(
   entry: UnphasedEntry,
   { attemptId, notBeforeMs, processId }: Attempt,
-  policy: Pick<LedgerPolicy, 'apiTimeoutMs'>,
+  policy: Pick<LedgerPolicy, 'apiTimeoutMs' | 'callerId'>,
 ): Entry {
   return {
     ...entry,
+    calledAs: entry.firstSentMs === null ? policy.callerId : entry.calledAs,
     phase: { state: 'INTENT', attemptId, processId, atMs: notBeforeMs, timeoutMs: policy.apiTimeoutMs },
   };
 }

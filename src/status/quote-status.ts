@@ -49,13 +49,14 @@ export function reduceOwnQuote(state: TransactionState, observation: Observation
 
 /**
  * Applies the status that follows from the transaction's, unless the quote's own status is further along. Of two ends, the quote's
- * own counts, unless this observation shows the transaction's.
+ * own counts, unless a later observation shows the transaction's.
  */
 export function deriveQuote(state: TransactionState, observation: Observation): QuoteReduction {
   const status = QUOTE_STATUS_OF_TRANSACTION.get(state.status ?? '');
   if (state.quoteId === null || status === undefined || status === state.quoteStatus) return { state, events: [] };
   const step = progressOf(status) - progressOf(state.quoteStatus);
-  const isBehind = step < 0 || (step === 0 && observation.transaction === null);
+  const isNewer = observation.transaction !== null && observation.requestBeganMs >= state.quoteSeenEndedMs;
+  const isBehind = step < 0 || (step === 0 && !isNewer);
   if (!state.quoteIsDerived && isBehind) return { state, events: [] };
   return changeQuote(state, status, observation, true);
 }

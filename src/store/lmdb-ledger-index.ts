@@ -56,7 +56,7 @@ export interface LmdbLedgerIndexOptions {
 }
 
 /** Increase it with every change of tables, rows or dictionary. */
-export const STORE_FORMAT = 9;
+export const STORE_FORMAT = 10;
 /**
  * Address space for the file, about 60 million keys; it costs neither memory nor disk. If the map had to grow, LMDB's binding
  * would also keep the smaller maps, and each would count the same pages as resident again.
@@ -102,7 +102,9 @@ export class LmdbLedgerIndex {
     } catch (error) {
       folder.release();
       const { code, message } = error as NodeJS.ErrnoException;
-      const reason = code === 'ENOSPC' ? noSpace(folder.path, code) : typeof code === 'string' ? code : message;
+      const named = typeof code === 'string' ? code : message;
+      // LMDB gives other errors, too.
+      const reason = code === 'ENOSPC' || isDiskFull(folder.path) ? noSpace(folder.path, named) : named;
       throw new StateDirectoryError(`STATE_DIR: ${folder.path} cannot be used: ${reason}`, { cause: error });
     }
   }

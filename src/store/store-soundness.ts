@@ -9,11 +9,22 @@
  *
  * LMDB maps the file, and a file that is too short would kill the process: so we check its header first.
  */
-import { closeSync, fsyncSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DATA_FILE } from './state-folder.ts';
 
 const MARK_FILE = 'stage.json';
+const NEW_MARK_FILE = 'stage.json.new';
 const LOCK_FILE = 'lock.mdb';
 const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 
@@ -39,15 +50,18 @@ export function whyUnsound(folder: string): string | null {
 
 /** Removes the store, but not the claim on its folder. */
 export function wipe(folder: string): void {
-  for (const name of [DATA_FILE, LOCK_FILE, MARK_FILE]) rmSync(join(folder, name), { force: true });
+  for (const name of [DATA_FILE, LOCK_FILE, MARK_FILE, NEW_MARK_FILE]) rmSync(join(folder, name), { force: true });
 }
 
 /** @throws errors of the file system, such as ENOSPC or EACCES */
 export function markStage(folder: string, stage: Mark['stage'], reason?: string): void {
   const mark: Mark = { stage, bootId: currentBootId(), ...(reason === undefined ? {} : { reason }) };
-  writeFileSync(join(folder, MARK_FILE), JSON.stringify(mark));
+  // A full disk must not leave an empty mark in place of the former one.
+  const written = join(folder, NEW_MARK_FILE);
+  writeFileSync(written, JSON.stringify(mark));
   // Synced before anything is written to the store: the mark must survive a power cut.
-  sync(join(folder, MARK_FILE));
+  sync(written);
+  renameSync(written, join(folder, MARK_FILE));
   sync(folder);
 }
 

@@ -73,6 +73,7 @@ test('a quote with a longer id is not observed: its events could be larger than 
   expect(decodedOf('Q'.repeat(ID_LENGTH_MAX + 1))).toMatchObject({ transaction: { id: 'Transaction:1' }, quote: null });
   expect(quoteIdAmong(JSON.stringify({ quoteId: 'Q'.repeat(ID_LENGTH_MAX) }))).not.toBeNull();
   expect(quoteIdAmong(JSON.stringify({ quoteId: 'Q'.repeat(ID_LENGTH_MAX + 1) }))).toBeNull();
+  expect(quoteIdAmong('{"quoteId":""}')).toBeNull();
 });
 
 test('fields of a transaction that are nested too deep for this stack name no quote', () => {

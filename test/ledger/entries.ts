@@ -38,6 +38,7 @@ export function aPolicy(changes: Partial<LedgerPolicy> = {}): LedgerPolicy {
   return {
     apiTimeoutMs: 1_000,
     callsEndWithinMs: 10_000,
+    callerId: 'caller',
     settlingTimeMs: 500,
     idempotentOperations: new Set(['transfer-in']),
     idempotencyRetentionMs: 24 * HOUR_MS,

@@ -201,6 +201,21 @@ describe('NOT_EXECUTED, and RETRY after it', () => {
   });
 });
 
+test('a key protects only under the API_TOKEN_ID of the first call: what is in doubt is not called under another, not even on a RETRY', () => {
+  const another = aPolicy({ callerId: 'another' });
+  const inDoubt = { ...doubtful(entryAt('transfer-in')), calledAs: 'caller' };
+  expect(entryOf(due(inDoubt, 9_000)).phase.state).toBe('INTENT');
+  expect(resultOf(due(inDoubt, 9_000, another)).outcome).toBe('UNKNOWN');
+  const ended = unknown(inDoubt);
+  const retry = decideByOperator(ended, order(ended, 'RETRY'), 9_000, another);
+  expect(retry).toMatchObject({ kind: 'refused', reason: expect.stringContaining('API_TOKEN_ID') as string });
+  const parked = { ...entryAt('transfer-in'), phase: { state: 'PARKED', untilMs: 0, reason: 'put off' } } as const;
+  const intent = entryOf(due(parked, 0, another));
+  expect(intent.calledAs).toBe('another');
+  // No process recorded it, as before this release.
+  expect(entryOf(due({ ...inDoubt, calledAs: null }, 9_000, another)).phase.state).toBe('INTENT');
+});
+
 test.each(['execute-quote', 'reject-transaction'] as const)(
   '%s in doubt, its key honoured: past its time limit, or the memory of its key, it is looked up instead',
   (commandType) => {
@@ -373,6 +388,10 @@ describe('what a look-up finds is compared with what is known', () => {
   test.each([
     ['all of it', same],
     ['none of it', { status: 'COMPLETED' }],
+    [
+      'empty texts',
+      { status: 'COMPLETED', otherFieldsJson: '{"quoteId":""}', source: { sourceType: 'ACCOUNT', ...account('') } },
+    ],
     ['an amount that is not known yet', { ...same, receivedAmount: received(0n, 'EUR') }],
   ])('the same payment, which shows %s', (_name, changes) => {
     expect(resultOf(found(executing, shown(changes))).outcome).toBe('ACCEPTED');

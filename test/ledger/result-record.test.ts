@@ -14,3 +14,10 @@ test('a listed transaction may be longer than any record: what its status needs 
       expect(result).toMatchObject({ transaction: kept, warnings: short ? [warning] : [] });
   }
 });
+
+test('a status or failure reason, however long, is a short one in an error', () => {
+  const transaction = aTransaction({ status: 'S'.repeat(5_000_000), failureReason: 'R'.repeat(5_000_000) });
+  const { error } = foundRefusedResult(entryAt('execute-quote'), transaction, 0);
+  expect(error?.code).toBe('R'.repeat(200));
+  expect(error?.message.length).toBeLessThan(300);
+});

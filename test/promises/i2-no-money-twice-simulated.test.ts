@@ -55,6 +55,23 @@ test('a process that was frozen, and replaced, wakes up without calling anything
   for (const key of keys) expect(stack().journal.results(key)).toHaveLength(1);
 });
 
+test('a call in doubt is not repeated under another API_TOKEN_ID, for which the service may keep keys of its own', async () => {
+  await stack().service.addFaults({ kind: 'drop-after', operation: 'transfer-in', key: 'rotated' });
+  const before = await stack().startProcessor();
+  await stack().publisher.publish('transfer-in', 'rotated', transferInOf('rotated'));
+  const tally = async () => (await stack().service.effects()).operations['transfer-in']['rotated'];
+  await eventually(tally, (one) => (one?.calls ?? 0) > 1, 'a call that was repeated');
+  await before.stop();
+  await stack().service.clearFaults();
+  await stack().startProcessor({ API_TOKEN_ID: 'another' });
+  const { value } = await stack().journal.result('rotated');
+  expect([value.outcome, value.error?.message]).toEqual([
+    'UNKNOWN',
+    expect.stringContaining('API_TOKEN_ID was changed'),
+  ]);
+  expect(await tally()).toMatchObject({ effects: 1 });
+});
+
 test('of two groups on one prefix, which take lanes from each other, one alone calls for a command', async () => {
   await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 100 });
   const { KAFKA_GROUP_ID: group = '', STATE_DIR: stateDir = '' } = stack().environment;

@@ -49,9 +49,11 @@ function newerThan(fixture: LedgerFixture): LedgerFixture {
   const newer = otherRelease('LedgerEntry', ({ fields }) => {
     fields.splice(5, 0, { name: 'addedLater', type: ['null', 'string'] });
   });
+  for (const key of Object.keys(fixture.records)) if (key.startsWith(SCHEMA_PREFIX)) learnSchema(valueOf(fixture, key));
   const records = Object.keys(fixture.records).map((key): [string, Buffer] => {
     const value = valueOf(fixture, key);
-    return [key, key.startsWith(ENTRY_PREFIX) ? newer.written(value, { addedLater: 'since then' }) : value];
+    if (!key.startsWith(ENTRY_PREFIX)) return [key, value];
+    return [key, newer.written(encodeEntry(decodeEntry(value)), { addedLater: 'since then' })];
   });
   const written = [[newer.schema.key, newer.schema.value] as const, ...records];
   const inBase64 = written.map(([key, value]) => [key, value.toString('base64')]);

@@ -9,7 +9,7 @@ export function quoteIdAmong(otherFieldsJson: string | null): string | null {
   if (otherFieldsJson?.includes('"quoteId"') !== true) return null;
   const others = parsedOrNull(otherFieldsJson);
   const id = isJsonObject(others) ? others['quoteId'] : null;
-  return typeof id === 'string' && id.length <= ID_LENGTH_MAX ? id : null;
+  return typeof id === 'string' && id !== '' && id.length <= ID_LENGTH_MAX ? id : null;
 }
 
 /** It was parsed before, but perhaps on a shallower stack. */
