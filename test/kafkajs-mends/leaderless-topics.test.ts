@@ -1,6 +1,6 @@
 /**
- * A client without topics of its own looks for a coordinator. It asks for the brokers alone. As shipped it asks for all topics of
- * the cluster, and fails for as long as any of them has a partition without a leader.
+ * One partition without a leader, of any topic of the cluster, keeps nobody from looking for a coordinator, or from listing the topics.
+ * As shipped a client without topics of its own asks for all of them, and either fails for as long as that partition has no leader.
  */
 import { expect, test } from 'vitest';
 import { loadMended } from './mended.ts';
@@ -13,6 +13,12 @@ interface Broker {
 }
 interface BrokerPool {
   refreshMetadata(topics: readonly string[]): Promise<void>;
+}
+interface Response {
+  readonly parse: (told: object) => Promise<unknown>;
+}
+interface Cluster {
+  metadata(of: { topics: string[] }): Promise<unknown>;
 }
 type Constructor<Made> = new (options: object) => Made;
 type MetadataRequest = (asked: Asked) => { encode(): Promise<{ buffer: Buffer }> };
@@ -54,4 +60,26 @@ test('a refresh without topics asks for none, one with topics for those', async 
 
 test('who lists topics still asks for all', async () => {
   expect(await topicsAskedBy((broker) => broker.metadata([]))).toBe(ALL);
+});
+
+test('who lists topics gets them, who asks for one without a leader gets the error', async () => {
+  const { parse } = loadMended('src/protocol/requests/metadata/v6/response.js') as Response;
+  const ClusterClass = loadMended('src/cluster/index.js') as Constructor<object> & { prototype: Cluster };
+  const LEADER_NOT_AVAILABLE = 5;
+  const partitionMetadata = [{ partitionErrorCode: LEADER_NOT_AVAILABLE, leader: -1 }];
+  const told = { brokers: [], topicMetadata: [{ topic: 'other', topicErrorCode: 0, partitionMetadata }] };
+  const broker = { metadata: () => parse(told) };
+  const cluster = {
+    retrier: (attempt: (bail: (error: Error) => never) => Promise<unknown>) =>
+      attempt((error) => {
+        throw error;
+      }),
+    brokerPool: {
+      refreshMetadataIfNecessary: silence,
+      withBroker: (use: (parts: object) => Promise<unknown>) => use({ broker }),
+    },
+  };
+  const asked = (topics: string[]) => ClusterClass.prototype.metadata.call(cluster, { topics });
+  expect(await asked([])).toBe(told);
+  await expect(asked(['other'])).rejects.toMatchObject({ type: 'LEADER_NOT_AVAILABLE' });
 });
