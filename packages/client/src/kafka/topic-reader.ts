@@ -229,7 +229,9 @@ class RunningReader implements TopicReader {
       this.#failingSinceMs ??= nowMs;
       const isOutage = untilEnd !== false && nowMs - this.#failingSinceMs >= OUTAGE_MS_MAX;
       // kafkajs would retry even after a refusal, but here a caller waits for the error.
-      if (!payload.restart || isOutage || kafkaRefusal(payload.error) !== null) this.#fail(payload.error);
+      // Later, because kafkajs schedules its restart after this event, and only then can it be called off.
+      if (!payload.restart || isOutage || kafkaRefusal(payload.error) !== null)
+        setImmediate(() => this.#fail(payload.error));
       else this.#options.onOutage?.(payload.error.message);
     });
     try {
