@@ -22,6 +22,11 @@ export function readTransactionPage(answer: Answer, nowMs: number): ListReading 
   }
 }
 
+/** The limit to ask with instead, if the page was too long; null: it was not, or no page is shorter. */
+export function shorterLimit(reading: Extract<ListReading, { kind: 'failed' }>, limit: number): number | null {
+  return reading.isTooLong === true && limit > 1 ? Math.floor(limit / 2) : null;
+}
+
 function readResponse(answer: Extract<Answer, { kind: 'response' }>, nowMs: number): ListReading {
   const { httpStatus } = answer;
   const reason = `HTTP ${httpStatus}`;

@@ -12,6 +12,7 @@
  * are answered.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
+import { shorterLimit } from '../api/transaction-list.ts';
 import type { ListReading, TransactionFilter } from '../api/types.ts';
 import type { Clock } from 'payment-processor-contract/clock';
 import { sleep } from '../consumers/signal.ts';
@@ -133,8 +134,9 @@ export class LookUps {
         ...(cursor === null ? {} : { cursor }),
       });
       if (page.kind === 'failed') {
-        if (page.isTooLong !== true || limit === 1) return { kind: 'failed', reason: page.reason };
-        limit = Math.floor(limit / 2);
+        const shorter = shorterLimit(page, limit);
+        if (shorter === null) return { kind: 'failed', reason: page.reason };
+        limit = shorter;
         continue;
       }
       if (!page.hasMore) return { kind: 'whole' };

@@ -14,6 +14,11 @@ const LISTED_LENGTH_MAX = 512 * 1024;
 /** Of a status or code in a result's error. */
 const CODE_LENGTH_MAX = 200;
 
+/** In a result's message. */
+export function statusInWords(status: string | null): string {
+  return bounded(status ?? 'without a status', CODE_LENGTH_MAX);
+}
+
 /** The parts of an entry that its result is made from. */
 export type ResultSubject = Pick<
   Entry,
@@ -64,7 +69,7 @@ export function executedResult(
 
 /** Settled by the transaction's status: it shows that the call did not take effect and no longer can. */
 export function foundRefusedResult(entry: ResultSubject, transaction: Transaction, nowMs: number): CommandResult {
-  const status = bounded(transaction.status ?? 'without a status', CODE_LENGTH_MAX);
+  const status = statusInWords(transaction.status);
   const error = {
     code: bounded(transaction.failureReason ?? `TRANSACTION_${status}`, CODE_LENGTH_MAX),
     message: `the transaction is ${status}: the command can no longer take effect`,

@@ -1,18 +1,22 @@
 /** Decides on an entry in doubt after a look-up of its transaction. Pure. */
-import { bounded } from '../api/service-error.ts';
 import { backOffMs } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import type { Entry, HeldRefusal } from './entry.ts';
 import { differencesFrom } from './found-payment.ts';
 import { OPERATIONS } from './operations.ts';
 import { quoteAgainOf, requoted } from './quote-again.ts';
-import { executedResult, expiredResult, foundRefusedResult, refusedResult, unknownResult } from './result-record.ts';
+import {
+  executedResult,
+  expiredResult,
+  foundRefusedResult,
+  refusedResult,
+  statusInWords,
+  unknownResult,
+} from './result-record.ts';
 import { operationOf } from './settlement.ts';
 import { doubtful, finish, next, reasonOf } from './transitions.ts';
 
 const HTTP_CONFLICT = 409;
-/** Of a status in a result's message. */
-const STATUS_LENGTH_MAX = 200;
 
 export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'looked-up' }>): Decision {
   const { phase } = entry;
@@ -37,7 +41,7 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   const wasExecuted = effectStatus !== null && findingOf({ status: effectStatus, failureReason: null }) === 'EXECUTED';
   if (wasExecuted && found !== 'EXECUTED') {
     // The service showed an effect before and no longer does: that proves nothing.
-    const problem = `its transaction is ${shownStatus(seen)} now, but was seen ${inWords(effectStatus)} before`;
+    const problem = `its transaction is ${shownStatus(seen)} now, but was seen ${statusInWords(effectStatus)} before`;
     return lookAgain(entry, problem, seen, nowMs);
   }
   switch (found) {
@@ -99,9 +103,5 @@ function refusedInDoubt(entry: Entry, refusal: HeldRefusal, seen: Seen, nowMs: n
 }
 
 function shownStatus({ transaction }: Seen): string {
-  return inWords(transaction?.status ?? 'without a status');
-}
-
-function inWords(status: string): string {
-  return bounded(status, STATUS_LENGTH_MAX);
+  return statusInWords(transaction?.status ?? null);
 }

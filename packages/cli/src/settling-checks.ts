@@ -73,7 +73,8 @@ async function readChanges(
   const { events, hidden } = await readStatusHistory(settings, subjectId, output);
   const unreadable = events.flatMap((event) => (event.kind === 'unreadable' ? unreadableText(event) : []));
   const { quoteStatusChanged, transactionStatusChanged } = topicNames(settings.TOPIC_PREFIX);
-  const lanes = [await laneIn(settings, subjectId), await laneIn(settings, transactionIn(events) ?? subjectId)];
+  const ids = new Set([subjectId, transactionIn(events) ?? subjectId]);
+  const lanes = await Promise.all([...ids].map((id) => laneIn(settings, id)));
   const sinceMs = sentMsOf(entry) - CLOCK_DIFFERENCE_MS_MAX;
   // Read last, to count what was deleted meanwhile.
   const deleted = [

@@ -8,6 +8,7 @@
  * It assumes nothing about the order of pages, which may change while it reads. A transaction that moves to a page that was already
  * read is missed by this pass. A later pass finds it, because windows overlap and are read again.
  */
+import { shorterLimit } from '../../api/transaction-list.ts';
 import type { ListReading, TransactionFilter } from '../../api/types.ts';
 
 export interface Window {
@@ -70,8 +71,9 @@ export class PollScan {
   /** Takes the outcome of the request with this filter. */
   take(reading: ListReading): void {
     if (reading.kind === 'failed') {
-      if (reading.isTooLong === true && this.#limit > 1) {
-        this.#limit = Math.floor(this.#limit / 2);
+      const limit = shorterLimit(reading, this.#limit);
+      if (limit !== null) {
+        this.#limit = limit;
         return;
       }
       // After any other failure the scan stays where it is: the caller asks for the same page again.
