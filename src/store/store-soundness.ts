@@ -3,7 +3,7 @@
  * its process, because the system keeps written data, but not the death of its machine.
  *
  *   opening   LMDB is about to map the file; a file that kills the process in this stage is not opened again
- *   open      in use since this boot of the machine
+ *   open      in use since this boot of the machine; processes that died soon after they opened it are counted
  *   doomed    found damaged while in use; the reason is kept
  *   (none)    closed properly, with everything on the disk
  *
@@ -33,7 +33,13 @@ interface Mark {
   /** Id of the machine's boot; null if it has none: then we trust only a store that was closed properly. */
   readonly bootId: string | null;
   readonly reason?: string;
+  /** How many processes in a row died within SOON_MS of opening it. */
+  readonly earlyDeaths?: number;
 }
+
+/** A damaged page can kill each process that reads it (SIGSEGV, SIGBUS): only a rebuild ends that. */
+const EARLY_DEATHS_MAX = 5;
+const SOON_MS = 60_000;
 
 /** @returns why the store must be rebuilt; null: it is sound, or there is none */
 export function whyUnsound(folder: string): string | null {
@@ -44,6 +50,8 @@ export function whyUnsound(folder: string): string | null {
     if (mark.stage === 'opening') return 'the last process died while it opened the store';
     const bootId = currentBootId();
     if (bootId === null || mark.bootId !== bootId) return 'the machine stopped before the store was closed';
+    const deaths = earlyDeaths(folder);
+    if (deaths >= EARLY_DEATHS_MAX) return `${deaths} processes in a row died soon after they opened it`;
   }
   return whyFileUnsound(join(folder, DATA_FILE));
 }
@@ -55,7 +63,8 @@ export function wipe(folder: string): void {
 
 /** @throws errors of the file system, such as ENOSPC or EACCES */
 export function markStage(folder: string, stage: Mark['stage'], reason?: string): void {
-  const mark: Mark = { stage, bootId: currentBootId(), ...(reason === undefined ? {} : { reason }) };
+  const stageIs = { stage, bootId: currentBootId(), earlyDeaths: earlyDeaths(folder) };
+  const mark: Mark = reason === undefined ? stageIs : { ...stageIs, reason };
   // A full disk must not leave an empty mark in place of the former one.
   const written = join(folder, NEW_MARK_FILE);
   writeFileSync(written, JSON.stringify(mark));
@@ -78,6 +87,16 @@ export function markDoomed(folder: string, reason: string): void {
 export function markClosed(folder: string): void {
   sync(join(folder, DATA_FILE));
   rmSync(join(folder, MARK_FILE), { force: true });
+}
+
+/** The last process counts if it left the store open and wrote nothing later than SOON_MS after that. */
+function earlyDeaths(folder: string): number {
+  const mark = readMark(folder);
+  if (mark?.stage !== 'open') return mark?.earlyDeaths ?? 0;
+  const written = statSync(join(folder, DATA_FILE), { throwIfNoEntry: false });
+  if (written === undefined) return 0;
+  const lastedMs = written.mtimeMs - statSync(join(folder, MARK_FILE)).mtimeMs;
+  return lastedMs > SOON_MS ? 0 : (mark.earlyDeaths ?? 0) + 1;
 }
 
 function readMark(folder: string): Mark | null {

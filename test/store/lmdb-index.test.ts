@@ -1,6 +1,6 @@
 /** The local store of the ledger: it shows what was applied, survives its process, and is built anew when it must be. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ import { ownerRecords, ENTRY_PREFIX, OWNER_KEY, TRANSACTION_PREFIX } from '../..
 import { decodeTransactionState, encodeTransactionState, unseenState } from '../../src/status/transaction-state.ts';
 import { donePhase, entryOf, entryRecord, intentPhase } from '../../proofs/bench/ledger-records.ts';
 import { otherRelease } from '../ledger/other-release.ts';
+import { markStage } from '../../src/store/store-soundness.ts';
 import { LANES, openIndex, removeDirectory, temporaryDirectory } from './index-in-test.ts';
 
 const WRITER = fileURLToPath(new URL('writing-process.ts', import.meta.url));
@@ -372,8 +373,29 @@ describe('a store is built anew', () => {
   const changeFile = (change: (file: string) => void) => (folder: string) => change(dataFile(folder));
   const stop = (at: object) => (folder: string) => writeFileSync(join(folder, 'stage.json'), JSON.stringify(at));
 
-  test('not when nothing is wrong', async () => {
-    await madeStore();
+  /** As `deaths` killed processes leave it. */
+  const dieAfterOpening =
+    (deaths: number, lastedMs = 0) =>
+    (folder: string) => {
+      for (let death = 1; death <= deaths; death += 1) {
+        markStage(folder, 'opening');
+        markStage(folder, 'open');
+        const writtenMs = statSync(join(folder, 'stage.json')).mtimeMs + lastedMs;
+        utimesSync(dataFile(folder), writtenMs / 1000, writtenMs / 1000);
+      }
+    };
+
+  const removeOpen = (folder: string): void => {
+    dieAfterOpening(1)(folder);
+    rmSync(dataFile(folder));
+  };
+
+  test.each([
+    ['nothing is wrong', () => undefined],
+    ['four processes in a row died soon after they opened it', dieAfterOpening(4)],
+    ['processes died that had worked for more than a minute', dieAfterOpening(7, 70_000)],
+  ])('not when %s', async (_what, prepare) => {
+    prepare(await madeStore());
     expect(await reopened()).toBeNull();
   });
 
@@ -396,13 +418,17 @@ describe('a store is built anew', () => {
     ['its file is something else', 'its data.mdb', changeFile((file) => writeFileSync(file, 'x'.repeat(100_000)))],
     ['the machine ended before it was closed', 'machine', stop({ stage: 'open', bootId: 'an earlier one' })],
     ['opening it killed the process', 'died', stop({ stage: 'opening', bootId: null })],
+    ['using it killed five processes in a row', '5 processes in a row', dieAfterOpening(5)],
   ])('when %s', async (_what, reason, harm) => {
     harm(await madeStore());
     expect(await reopened()).toContain(reason);
   });
 
-  test('when it was removed', async () => {
-    rmSync(await madeStore(), { recursive: true });
+  test.each([
+    ['it was removed', (folder: string) => rmSync(folder, { recursive: true })],
+    ['only its file was removed while it was open', removeOpen],
+  ])('when %s', async (_what, harm) => {
+    harm(await madeStore());
     const { index, rebuiltBecause } = await openIndex(directory);
     expect([rebuiltBecause, index.size(), index.checkpoint(0).nextOffset]).toEqual([null, 0, 0n]);
     await index.close();
