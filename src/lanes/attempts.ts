@@ -11,6 +11,7 @@
 import type { Entry } from '../ledger/entry.ts';
 import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
 import { planOf, type LookUpQuery } from '../ledger/plan.ts';
+import { wasCallerChanged } from '../ledger/settlement.ts';
 import { laneOf } from 'payment-processor-contract/keys';
 import { readableState } from '../status/transaction-state.ts';
 import type { EntryEvent } from './answers.ts';
@@ -139,6 +140,8 @@ export class Attempts {
         if (!this.#acquisition.isOpen()) return 'the lane is not open any more';
         if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
         if (this.#acquisition.isHeld(entry)) return 'held by an operator';
+        // A mounted secret changed. The intent must name the caller: only under that one does its key prevent a second effect.
+        if (wasCallerChanged(entry, policy)) return 'API_TOKEN_ID was changed since its intent was committed';
         // Since the intent was planned, the command, its quote or its idempotency key may have expired.
         const { kind } = planOf(entry, clock.nowMs(), policy);
         return kind === 'call' ? null : 'the command, its quote or its idempotency key expired first';

@@ -37,6 +37,14 @@ export function lookUpFromMs(endedMs: number, policy: Pick<LedgerPolicy, 'settli
   return endedMs + policy.settlingTimeMs;
 }
 
+/** Whether the entry's calls, or the call of its intent, were meant for other credentials than ours. */
+export function wasCallerChanged(
+  { calledAs }: Pick<Entry, 'calledAs'>,
+  { callerId }: Pick<LedgerPolicy, 'callerId'>,
+): boolean {
+  return calledAs !== null && calledAs !== callerId;
+}
+
 /**
  * Why the key may not keep a call that begins now from a second effect, however late it arrives; null: it does.
  * @param sentMs when the first call began
@@ -47,7 +55,7 @@ export function whyKeyIsVoid(
   nowMs: number,
   policy: Pick<LedgerPolicy, 'apiTimeoutMs' | 'callerId' | 'settlingTimeMs' | 'idempotencyRetentionMs'>,
 ): string | null {
-  if (calledAs !== null && calledAs !== policy.callerId)
+  if (wasCallerChanged({ calledAs }, policy))
     return 'API_TOKEN_ID was changed since, and the service may keep idempotency keys for each token';
   const arrivesByMs = nowMs + policy.apiTimeoutMs + policy.settlingTimeMs;
   const isKept = arrivesByMs - sentMs < policy.idempotencyRetentionMs;

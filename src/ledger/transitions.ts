@@ -2,7 +2,7 @@
 import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { Attempt, Decision, Seen } from './decision.ts';
-import type { Entry, HeldRefusal, StoredEvent, UnphasedEntry } from './entry.ts';
+import { proofOf, type Entry, type HeldRefusal, type StoredEvent, type UnphasedEntry } from './entry.ts';
 import { lookUpFromMs, settlementOf, type LedgerPolicy } from './settlement.ts';
 
 /** The entry with the intent of its next call. */
@@ -11,9 +11,11 @@ export function intentOf(
   { attemptId, notBeforeMs, processId }: Attempt,
   policy: Pick<LedgerPolicy, 'apiTimeoutMs' | 'callerId'>,
 ): Entry {
+  // A look-up that showed no effect leaves nothing that a key must prevent.
+  const isFirst = entry.firstSentMs === null || proofOf(entry)?.by === 'LOOK_UP';
   return {
     ...entry,
-    calledAs: entry.firstSentMs === null ? policy.callerId : entry.calledAs,
+    calledAs: isFirst ? policy.callerId : entry.calledAs,
     phase: { state: 'INTENT', attemptId, processId, atMs: notBeforeMs, timeoutMs: policy.apiTimeoutMs },
   };
 }

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { Attempts } from '../../src/lanes/attempts.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
-import { aTransaction, entryAt } from '../ledger/entries.ts';
+import type { CallOwner } from '../../src/lanes/calls.ts';
+import { aPolicy, aTransaction, entryAt } from '../ledger/entries.ts';
 
 const OPEN_LANE = {
   isCurrent: () => true,
@@ -57,4 +58,18 @@ test('an intent whose call was never begun is not called when its lane opens: a 
   const phase = { state: 'INTENT', attemptId: 'attempt', processId: 'process', atMs: 0, timeoutMs: 1 } as const;
   attempts.takeUp({ ...entryAt('transfer-in'), phase });
   expect(attempts.takeEvent()).toMatchObject({ key: 'key-1', event: { kind: 'not-begun', attemptId: 'attempt' } });
+});
+
+test('a call is not begun under another API_TOKEN_ID than its intent names', () => {
+  let gate = (): string | null => 'it was not begun';
+  const calls = { begin: (_order: unknown, owner: CallOwner) => (gate = () => owner.gate()) };
+  const ours = { calls, clock: { nowMs: () => 3, monotonicMs: () => 3 }, isConfirmed: () => true };
+  const begin = (callerId: string): void => {
+    const parts = { ...ours, policy: aPolicy({ callerId }) };
+    new Attempts(parts as unknown as LaneParts, OPEN_LANE).begin({ ...entryAt('transfer-in'), calledAs: 'caller' });
+  };
+  begin('caller');
+  expect(gate()).toBeNull();
+  begin('another');
+  expect(gate()).toContain('API_TOKEN_ID was changed');
 });

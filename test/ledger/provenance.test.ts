@@ -210,8 +210,11 @@ test('a key protects only under the API_TOKEN_ID of the first call: what is in d
   const retry = decideByOperator(ended, order(ended, 'RETRY'), 9_000, another);
   expect(retry).toMatchObject({ kind: 'refused', reason: expect.stringContaining('API_TOKEN_ID') as string });
   const parked = { ...entryAt('transfer-in'), phase: { state: 'PARKED', untilMs: 0, reason: 'put off' } } as const;
-  const intent = entryOf(due(parked, 0, another));
-  expect(intent.calledAs).toBe('another');
+  expect(entryOf(due(parked, 0, another)).calledAs).toBe('another');
+  // A look-up showed that the calls before had no effect: only the key of the next one counts.
+  const unexecuted = { by: 'LOOK_UP', attempts: inDoubt.attempts } as const;
+  const proven = { ...inDoubt, phase: parked.phase, unexecuted };
+  expect(entryOf(due(proven, 9_000, another)).calledAs).toBe('another');
   // No process recorded it, as before this release.
   expect(entryOf(due({ ...inDoubt, calledAs: null }, 9_000, another)).phase.state).toBe('INTENT');
 });
