@@ -39,11 +39,22 @@ export function reduce(
   observation: Observation,
   writtenMs: number,
 ): Reduction {
+  if (observation.observedBy === 'POLL_HELD')
+    return { state: withEffect(stored ?? unseenState(id), observation), transactionEvent: null, quoteEvents: [] };
   const own = reduceOwnQuote(withCommandOf(stored ?? unseenState(id), observation), observation);
   const { state, event } = reduceTransaction(own.state, observation, writtenMs);
   // Even if the transaction did not change: this answer may be the first to name its quote.
   const derived = deriveQuote(state, observation);
   return { state: derived.state, transactionEvent: event, quoteEvents: [...own.events, ...derived.events] };
+}
+
+/** The events follow with the news itself. A look-up asks for the effect before that. */
+function withEffect(state: TransactionState, { requestEndedMs, transaction }: Observation): TransactionState {
+  const status = transaction?.status ?? null;
+  if (status === null || !showsEffect(status)) return state;
+  const noted = { ...state, effectStatus: status };
+  // Without a time, retention would forget it at once.
+  return state.status === null ? { ...noted, seenEndedMs: Math.max(state.seenEndedMs, requestEndedMs) } : noted;
 }
 
 /** Runs first, so that the events of this observation already name its command. */

@@ -62,6 +62,11 @@ export function unseenState(id: string): TransactionState {
   };
 }
 
+/** Whether nothing is known but an effect whose news is held. */
+export function isOnlyEffect({ commandKeys, quoteId, status }: TransactionState): boolean {
+  return status === null && quoteId === null && commandKeys.length === 0;
+}
+
 /** The state after a command had an effect on it. */
 export function withCommand(state: TransactionState, key: string, carried: Carried): TransactionState {
   const keys = [...state.commandKeys.filter((known) => known !== key), key];

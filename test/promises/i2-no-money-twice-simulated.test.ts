@@ -1,4 +1,5 @@
 /** Invariant I2 in virtual time: copies, a process that wakes up replaced, and groups that take lanes from each other. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { accountOf, createQuoteOf, publishTransfers, STARTING_BALANCE, transferInOf } from '../support/commands.ts';
 import type { LogLine } from '../support/processor.ts';
@@ -70,6 +71,40 @@ test('a call in doubt is not repeated under another API_TOKEN_ID, for which the 
     expect.stringContaining('API_TOKEN_ID was changed'),
   ]);
   expect(await tally()).toMatchObject({ effects: 1 });
+});
+
+test('an effect that only the poller saw, before a replica took it back, rules out that nothing took effect', async () => {
+  const shown = { id: 'Transaction:1', type: 'OUTGOING', quoteId: 'Quote:1', createdAt: new Date().toISOString() };
+  let executedMs: number | null = null;
+  const status = (): string => {
+    if (executedMs === null) return 'PENDING';
+    // The replica shows it again only long after the command's time limit.
+    return Date.now() - executedMs < 17_000 ? 'PROCESSING' : Date.now() - executedMs < 60_000 ? 'PENDING' : 'COMPLETED';
+  };
+  const service = await stack().hostileService(async ({ method }) => {
+    if (method === 'GET')
+      return { httpStatus: 200, body: JSON.stringify({ data: [{ ...shown, status: status() }], hasMore: false }) };
+    executedMs ??= Date.now();
+    await sleep(60_000);
+    return null;
+  });
+  const settings = { API_BASE_URL: service.baseUrl, API_TIMEOUT_MS: '10000', SETTLING_TIME_MS: '10000' };
+  await stack().startProcessor({ ...settings, POLL_INTERVAL_MS: '5000', POLL_START: shown.createdAt });
+  const statuses = () =>
+    stack()
+      .journal.transactionEvents(shown.id)
+      .map(({ value }) => value.status);
+  await stack().journal.until(() => statuses().includes('PENDING'), 'the payment to be known');
+  const command = { quoteId: shown.quoteId, transactionId: shown.id };
+  const expiresAt = new Date(Date.now() + 30_000);
+  await stack().publisher.publish('execute-quote', 'seen-before', command, { expiresAt });
+  const { value } = await stack().journal.result('seen-before', 300_000);
+  expect([value.outcome, value.error?.message]).toEqual([
+    'UNKNOWN',
+    expect.stringContaining('is PENDING now, but was seen PROCESSING before'),
+  ]);
+  await stack().journal.until(() => statuses().includes('COMPLETED'), 'its end');
+  expect(statuses()).toEqual(expect.arrayContaining(['PENDING', 'COMPLETED']));
 });
 
 test('of two groups on one prefix, which take lanes from each other, one alone calls for a command', async () => {

@@ -6,6 +6,7 @@ import { reduce, type Reduction } from '../../src/status/reducer.ts';
 import {
   decodeTransactionState,
   encodeTransactionState,
+  restingSinceMs,
   type TransactionState,
 } from '../../src/status/transaction-state.ts';
 import type { Quote } from 'payment-processor-contract/types';
@@ -24,15 +25,16 @@ interface Seen {
   ended: number;
   observer?: string;
   quoteId?: string;
+  by?: Observation['observedBy'];
 }
 
 function observationOf({ began, ended, observer = 'one', quote, quoteId = 'Quote:1', ...shown }: Seen): Observation {
-  const { status, updatedMs } = shown;
+  const { by = 'COMMAND', status, updatedMs } = shown;
   const updatedAt = updatedMs == null ? null : new Date(updatedMs).toISOString();
   return anObservation({
     transaction: status === undefined ? null : aTransaction({ type: 'INCOMING', status, updatedAt }),
     quote: quote === undefined ? null : quoteOf(quote, quoteId),
-    ...{ requestBeganMs: began, requestEndedMs: ended, observedBy: 'COMMAND', observer },
+    ...{ requestBeganMs: began, requestEndedMs: ended, observedBy: by, observer },
   });
 }
 
@@ -111,6 +113,20 @@ describe('which observation is newer', () => {
     expect(effectOf('PENDING', 'PROCESSING', 'PENDING')).toBe('PROCESSING');
     expect(effectOf('SENT', 'COMPLETED', 'REFUNDED')).toBe('COMPLETED');
     expect(effectOf('PENDING', 'EXPIRED')).toBeNull();
+  });
+
+  test.each([
+    ['PENDING', 1],
+    [undefined, 0],
+  ])('an effect in news that is held is remembered, and its event comes with the news: %s', (status, before) => {
+    const known: Seen = { ...(status && { status }), began: 0, ended: 1 };
+    const processing: Seen = { status: 'PROCESSING', began: 10_000, ended: 10_001 };
+    const held = fold(known, { ...processing, by: 'POLL_HELD' }, { ...processing, status: 'PENDING', by: 'POLL_HELD' });
+    expect(held.state).toMatchObject({ effectStatus: 'PROCESSING', status: status ?? null });
+    expect(held.transaction).toHaveLength(before);
+    expect(restingSinceMs(held.state)).toBe(status === undefined ? 10_001 : null);
+    const free = fold(known, { ...processing, by: 'POLL_HELD' }, processing);
+    expect(free.transaction).toEqual(fold(known, processing).transaction);
   });
 
   test('a terminal status that changes again is a change, and is watched anew', () => {

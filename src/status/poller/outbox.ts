@@ -116,25 +116,25 @@ export class PollOutbox {
   async #look(): Promise<void> {
     const { clock, port } = this.#options;
     await this.#readOn();
-    const free = this.#held.take({
+    const { free, noted } = this.#held.take({
       readUpTo: this.#readUpTo,
       possibleEffects: port.possibleEffects(),
       stateOf: (id) => port.state(id) ?? undefined,
       nowMs: clock.monotonicMs(),
     });
-    await this.#publish(free);
+    await this.#publish(free, noted);
     if (this.#held.size > 0) await port.wait(LOOK_MS);
   }
 
-  async #publish(observations: readonly PolledObservation[]): Promise<void> {
+  async #publish(free: readonly PolledObservation[], noted: readonly PolledObservation[]): Promise<void> {
     const { clock, onPublished, port } = this.#options;
     const isRecordDue = this.#record !== null && this.#held.firstAddition() > this.#record.addition;
     const record = isRecordDue ? this.#record : null;
-    if (this.#isStopped || (observations.length === 0 && record === null)) return;
-    await port.publish(observations, record?.record ?? null);
-    this.#news.published(observations, clock.nowMs());
+    if (this.#isStopped || (free.length + noted.length === 0 && record === null)) return;
+    await port.publish([...free, ...noted], record?.record ?? null);
+    this.#news.published(free, clock.nowMs());
     if (this.#record === record) this.#record = null;
-    if (observations.length > 0) onPublished(observations.length);
+    if (free.length > 0) onPublished(free.length);
   }
 
   /** Asks where the ledger ends, for additions since the last such request. */
