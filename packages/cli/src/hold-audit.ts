@@ -21,16 +21,23 @@ export interface AuditedOrder extends HoldOrder {
 }
 
 /**
+ * @param before only orders at earlier offsets, by lane; null: all
  * @returns oldest first, by the operators' clocks; and sentences about records that an open transaction hides
  * @throws the Kafka client's error
  */
 export async function readOrders(
   settings: CliSettings,
   nowMs: number,
+  before: ReadonlyMap<number, bigint> | null = null,
 ): Promise<{ orders: AuditedOrder[]; hidden: readonly string[] }> {
   const topics = [topicNames(settings.TOPIC_PREFIX).operatorHolds];
   const records: TopicRecord[] = [];
-  const hidden = await readTopics(settings, { topics, onRecord: (record) => void records.push(record) });
+  const hidden = await readTopics(settings, {
+    topics,
+    onRecord: (record) => {
+      if (before === null || record.offset < (before.get(record.partition) ?? 0n)) records.push(record);
+    },
+  });
   const laneCount = (await readBounds(cliKafka(settings), topics)).length;
   return { orders: auditOf(records, laneCount, nowMs), hidden };
 }

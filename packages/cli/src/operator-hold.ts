@@ -31,6 +31,8 @@ interface OrderWait {
 interface OrderReply {
   readonly id: string;
   readonly lanes: number;
+  /** The order's offsets, by lane. */
+  readonly offsets: ReadonlyMap<number, bigint>;
   /** Lanes whose ledger does not have the order yet. */
   readonly pending: readonly number[];
   /** Those lanes in words, with the members that own them. */
@@ -108,7 +110,7 @@ async function awaitConfirmation(
     await reader.close();
   }
   if (pending.size > 0) unconfirmed = await ownersInWords(kafka, settings, [...pending]);
-  return { id, lanes: offsets.size, pending: [...pending], unconfirmed, confirmedMs };
+  return { id, lanes: offsets.size, offsets, pending: [...pending], unconfirmed, confirmedMs };
 }
 
 /**

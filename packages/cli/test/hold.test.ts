@@ -9,6 +9,7 @@ import { transferInOf } from '../../../test/support/commands.ts';
 import { LANES } from '../../../test/support/stack-options.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { sendTo } from '../../client/test/fixtures.ts';
+import type { AuditedOrder } from '../src/hold-audit.ts';
 import { runCli, startCli, type CliRun } from './run-cli.ts';
 
 const stack = useStack({ name: 'hold' });
@@ -118,4 +119,16 @@ test('a hold whose end has passed by every clock but the operator’s is not sai
   const run = await runCli({ ...environment(), ...behind }, 'hold', '--reason', 'a wrong clock', '--until', until);
   expect(run).toMatchObject({ code: 0 });
   expect(run.stdout).toMatch(/^held until \S+, which has passed: calls for any type may begin again/);
+});
+
+test('of two holds at once, the later one in each lane says that it replaces the other', async () => {
+  const hold = (operator: string): Promise<CliRun> =>
+    cli('hold', 'reject-transaction', '--reason', 'at once', '--operator', operator, '--wait-for', '1s');
+  const runs = await Promise.all([hold('ada'), hold('bob')]);
+  const lanes = runs.flatMap(({ stdout }) => {
+    const { replaced } = JSON.parse(stdout) as { replaced: AuditedOrder[] };
+    const other = replaced.find(({ reason }) => reason === 'at once');
+    return other?.inSomeLanes['reject-transaction'] ?? other?.lanes ?? [];
+  });
+  expect(lanes.toSorted()).toEqual(Array.from({ length: LANES }, (_, lane) => lane));
 });

@@ -4,7 +4,7 @@ import type { CliCommand } from '../cli-command.ts';
 import { isInForce, ORDER_TEXT_MAX, type HoldOrder } from '../../../../src/ledger/holds.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { settledWithin } from 'payment-processor-contract/settled-within';
-import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { reasonOf } from '../failures.ts';
 import { holdText, readOrders, replacedBy, type AuditedOrder } from '../hold-audit.ts';
@@ -13,7 +13,7 @@ import { submitOrder } from '../operator-hold.ts';
 import { waitOption, instant } from '../option-values.ts';
 import { checkTexts, operatorName } from '../operator.ts';
 
-/** A hold must not wait for long to say whose hold it replaces. */
+/** An operator must not wait for long to learn that the order is in force. */
 const READ_ORDERS_MS_MAX = 5_000;
 
 interface OrderFlags {
@@ -64,11 +64,14 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
     .runs(async (output, types: string[], flags: OrderFlags) => {
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
       const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
-      const replaced = await replacedHolds(output, settings, order);
-      const { confirmedMs, id, lanes, pending, unconfirmed } = await submitOrder(settings, order, {
+      const orderedMs = Date.now();
+      const { confirmedMs, id, lanes, offsets, pending, unconfirmed } = await submitOrder(settings, order, {
         forMs: flags.waitFor,
         onWaiting: (unconfirmedNow) => output.note(`written to every lane; waiting for ${unconfirmedNow}`),
       });
+      // Only now: until the order was written, others could write theirs.
+      const orders = readOrders(settings, orderedMs, offsets);
+      const replaced = await replacedHolds(output, order, orders);
       const isConfirmed = pending.length === 0;
       output.document(
         { kind: name, id, ...order, lanes, pending, replaced },
@@ -83,12 +86,16 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
     });
 }
 
-/** The holds in force that the order ends; each is printed. None if they cannot be read: that must not stop the order. */
-async function replacedHolds(output: Output, settings: CliSettings, order: HoldOrder): Promise<AuditedOrder[]> {
+/** The holds that were in force before the order, which it ends; each is printed. None if they cannot be read. */
+async function replacedHolds(
+  output: Output,
+  order: HoldOrder,
+  before: ReturnType<typeof readOrders>,
+): Promise<AuditedOrder[]> {
   const name = order.action.toLowerCase();
   let replaced: AuditedOrder[] = [];
   let unread = ['no answer yet'];
-  const reading = readOrders(settings, Date.now()).then(
+  const reading = before.then(
     ({ hidden, orders }) => {
       unread = [...hidden];
       replaced = replacedBy(order.commandTypes, orders);
