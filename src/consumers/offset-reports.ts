@@ -60,7 +60,8 @@ export class OffsetReports {
       const name = nameOf(position);
       this.#reported.set(name, { offset: position.offset, isProgress: this.#reported.has(name) });
     }
-    this.moved(this.#changed());
+    // The last report may end after the store that knows the positions was closed.
+    if (this.#timer !== null) this.moved(this.#changed());
   }
 
   #changed(): GroupOffset[] {
