@@ -14,7 +14,7 @@ import { requoted } from './quote-again.ts';
 import { acceptedResult, expiredResult, failedResult, refusedResult, unknownResult } from './result-record.ts';
 import { lookedUp } from './settle-by-look-up.ts';
 import { lookUpFromMs, operationOf, settlementOf, type LedgerPolicy } from './settlement.ts';
-import { doubtful, finish, inDoubt, intentOf, next, possiblySent, reasonOf } from './transitions.ts';
+import { doubtful, finish, inDoubt, intentOf, next, possiblySent, reasonOf, waiting } from './transitions.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
 import { withinReach } from './wrong-clocks.ts';
 
@@ -43,7 +43,7 @@ export function decide(entry: Entry, event: LedgerEvent, policy: LedgerPolicy): 
       );
     case 'not-begun':
       if (entry.phase.state !== 'INTENT' || entry.phase.attemptId !== event.attemptId) return UNCHANGED;
-      return next({ ...entry, phase: { state: 'PARKED', untilMs: event.nowMs, reason: event.reason } });
+      return next(waiting(entry, event.nowMs, event.reason));
     case 'looked-up':
       return lookedUp(entry, event);
     case 'copied':
@@ -120,17 +120,10 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
     case 'refused':
       return finish(sent, refusedResult(sent, verdict, isDecidedByOperator ? 'OPERATOR' : 'ANSWER', nowMs));
     case 'wait': {
-      const waiting = verdict.sent ? { ...sent, turnedAway: entry.turnedAway + 1 } : entry;
-      return next({
-        ...waiting,
-        waits: entry.waits + 1,
-        unexecuted: proof === null ? null : { ...proof, attempts: waiting.attempts },
-        phase: {
-          state: 'PARKED',
-          untilMs: tryAgainAtMs(entry, nowMs, verdict.afterMs ?? 0),
-          reason: verdict.reason,
-        },
-      });
+      const deferred = verdict.sent ? { ...sent, turnedAway: entry.turnedAway + 1 } : entry;
+      const unexecuted = proof === null ? null : { ...proof, attempts: deferred.attempts };
+      const again = { ...deferred, waits: entry.waits + 1, unexecuted };
+      return next(waiting(again, tryAgainAtMs(entry, nowMs, verdict.afterMs ?? 0), verdict.reason));
     }
     case 'doubt':
       return doubt(entry, verdict.reason, call, policy);

@@ -9,6 +9,7 @@ import { subjectOf } from './effect.ts';
 import { proofOf, type Entry } from './entry.ts';
 import { executedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
 import { firstCallOf, settlementOf, whyKeyIsVoid, type LedgerPolicy } from './settlement.ts';
+import { waiting } from './transitions.ts';
 import { takenUp } from './wrong-clocks.ts';
 
 export const OPERATOR_DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
@@ -96,7 +97,7 @@ function retry(
   }
   // The entry of an INVALID command does not say yet whether the fields ask for immediate execution.
   const isUntouched = entry.attempts === 0 && entry.quoted === null;
-  const again: Entry = {
+  const retried: Entry = {
     // Somebody may have set the clock since it was finished, or another clock may be ahead.
     ...takenUp(entry, nowMs, policy),
     ...(isUntouched ? firstCallOf(value, policy) : {}),
@@ -105,9 +106,9 @@ function retry(
     waits: 0,
     drops: 0,
     quotesRunOut: 0,
-    // Settles an open doubt first: the operator's RETRY does not prove that no call took effect.
-    phase: { state: 'PARKED', untilMs: nowMs, reason: auditOf(order) },
   };
+  // Settles an open doubt first: the operator's RETRY does not prove that no call took effect.
+  const again = waiting(retried, nowMs, auditOf(order));
   if (again.firstSentMs !== null && proofOf(again) === null && settlementOf(again, policy) === 'NONE') {
     const reason =
       'a retry cannot settle it, because nothing shows the outcome of the first call; to call again, ' +

@@ -53,6 +53,15 @@ export function doubtful(entry: Entry, reason: string, settleAtMs: number, refus
   return { ...entry, waits: entry.waits + 1, phase: { state: 'DOUBTFUL', settleAtMs, reason, refusal } };
 }
 
+/** The entry until its next try; in doubt, while a call may have taken effect. */
+export function waiting(entry: UnphasedEntry, untilMs: number, reason: string): Entry {
+  const isInDoubt = entry.firstSentMs !== null && proofOf(entry) === null;
+  const phase = isInDoubt
+    ? ({ state: 'DOUBTFUL', settleAtMs: untilMs, reason, refusal: null } as const)
+    : ({ state: 'PARKED', untilMs, reason } as const);
+  return { ...entry, phase };
+}
+
 export function next(entry: Entry): Decision {
   return { kind: 'next', entry, seen: null };
 }

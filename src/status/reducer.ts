@@ -39,7 +39,7 @@ export function reduce(
   observation: Observation,
   writtenMs: number,
 ): Reduction {
-  if (observation.observedBy === 'POLL_HELD')
+  if (observation.observedBy === 'HELD')
     return { state: withEffect(stored ?? unseenState(id), observation), transactionEvent: null, quoteEvents: [] };
   const own = reduceOwnQuote(withCommandOf(stored ?? unseenState(id), observation), observation);
   const { state, event } = reduceTransaction(own.state, observation, writtenMs);

@@ -108,7 +108,7 @@ test('a refusal of a repeated key settles nothing early where the clock was set 
 
   aheadMs = 60_000;
   await vi.advanceTimersByTimeAsync(800);
-  expect(lane.status().entries).toMatchObject([{ attempts: 2, phase: { state: 'PARKED' } }]);
+  expect(lane.status().entries).toMatchObject([{ attempts: 2, phase: { state: 'DOUBTFUL' } }]);
   await end();
 });
 
@@ -166,7 +166,7 @@ async function regained(before: Reading[], last: Reading, setMs: number): Promis
 
 test('a refusal that waited for its lane settles nothing early where the clock was set back meanwhile', async () => {
   const { end, lane } = await regained([LOST], IN_PROGRESS, -60_000);
-  expect(lane.status().entries).toMatchObject([{ attempts: 2, phase: { state: 'PARKED' } }]);
+  expect(lane.status().entries).toMatchObject([{ attempts: 2, phase: { state: 'DOUBTFUL' } }]);
   await end();
 });
 

@@ -83,7 +83,7 @@ describe('RETRY of an UNKNOWN execution', () => {
 
   test('is not EXPIRED where the service is held until its new age ends', () => {
     const again = retried({ ...execution, expiresAtMs: null }, 9_000);
-    expect(entryOf(due(again, 9_000 + 2 * HOUR_MS)).phase.state).toBe('DOUBTFUL');
+    expect(due(again, 9_000 + 2 * HOUR_MS).kind).toBe('look-up');
   });
 
   test('is EXPIRED where the look-up shows that nothing took effect, and says who knows', () => {
@@ -114,7 +114,7 @@ describe('RETRY of an UNKNOWN transfer in', () => {
     const again = retried({ ...transfer, lastEndedMs }, 9_000);
     const refused = { kind: 'answered' as const, attemptId: 'next', reading: REFUSED };
     const early = entryOf(decide(entryOf(due(again, 9_000)), { ...refused, beganMs: 9_000, nowMs: 9_100 }, policy));
-    expect(early.phase.state).toBe('PARKED');
+    expect(early.phase.state).toBe('DOUBTFUL');
     const settledMs = 9_000 + policy.settlingTimeMs;
     const called = entryOf(due(early, settledMs));
     expect(resultOf(decide(called, { ...refused, beganMs: settledMs, nowMs: settledMs }, policy))).toMatchObject({
@@ -257,7 +257,7 @@ describe('fields that the rules of this release forbid, and that an earlier one 
     const untouched = forbidden(doneWith(entryAt('create-quote'), 'INVALID'));
     const result = resultOf(decided(decideByOperator(untouched, order(untouched, 'RETRY'), 9_000, policy)));
     expect(result).toMatchObject({ outcome: 'INVALID', revision: 2 });
-    expect(retried(forbidden(unknown(entryAt('create-quote'))), 9_000).phase.state).toBe('PARKED');
+    expect(retried(forbidden(unknown(entryAt('create-quote'))), 9_000).phase.state).toBe('DOUBTFUL');
   });
 });
 
@@ -301,10 +301,9 @@ describe('a look-up', () => {
   test('is used for what waits in doubt, and whose operation left API_IDEMPOTENT_OPERATIONS', () => {
     const keyed = aPolicy({ idempotentOperations: new Set(['execute-quote']) });
     const waiting = entryOf(answered(inDoubt(entryAt('execute-quote')), TOLD_TO_WAIT, keyed));
-    expect(waiting.phase.state).toBe('PARKED');
-    const looking = entryOf(due(waiting, 20_000));
-    expect(due(looking, 20_000).kind).toBe('look-up');
-    expect(resultOf(found(looking, shown({ status: 'COMPLETED' })))).toMatchObject({ outcome: 'ACCEPTED' });
+    expect(waiting.phase.state).toBe('DOUBTFUL');
+    expect(due(waiting, 20_000).kind).toBe('look-up');
+    expect(resultOf(found(waiting, shown({ status: 'COMPLETED' })))).toMatchObject({ outcome: 'ACCEPTED' });
   });
 
   test('is used for what has come to be settled by its key meanwhile', () => {
@@ -482,14 +481,17 @@ describe('an answer that need not be the service\u2019s word', () => {
   test.each([403, 405, 423])('%i after doubt does not speak for the first call, even with its key', (httpStatus) => {
     const kind = httpStatus < 406 ? 'not-here' : 'refused';
     const refusal: Reading = { kind, httpStatus, serviceFails: false, error, rawResponse: '' };
-    expect(entryOf(answered(inDoubt(entryAt('transfer-in')), refusal)).phase.state).toBe('PARKED');
+    expect(entryOf(answered(inDoubt(entryAt('transfer-in')), refusal)).phase.state).toBe('DOUBTFUL');
   });
 
   test('a refusal does not speak for a first call that may still be under way, even with its key', () => {
     // It was so when this call came, at 11,500 ms or later; its answer takes until 12,000 ms.
     const underWay = { ...inDoubt(entryAt('transfer-in')), lastEndedMs: 11_001 };
     const inProgress: Reading = { ...REFUSED, httpStatus: 422 };
-    expect(entryOf(answered(underWay, inProgress))).toMatchObject({ phase: { state: 'PARKED' }, lastEndedMs: 11_001 });
+    expect(entryOf(answered(underWay, inProgress))).toMatchObject({
+      phase: { state: 'DOUBTFUL' },
+      lastEndedMs: 11_001,
+    });
     expect(resultOf(answered({ ...underWay, lastEndedMs: 11_000 }, REFUSED)).outcome).toBe('REFUSED');
   });
 

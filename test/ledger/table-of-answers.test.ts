@@ -82,10 +82,12 @@ describe.each(SETTLEMENTS)('%s', (_name, entry, changed, policy) => {
 
   test.each(Object.keys(WITHOUT_DOUBT))('%s, an earlier attempt in doubt', (row) => {
     const expected = changed[row as Row] ?? WITHOUT_DOUBT[row as Row];
-    const decision = decide(inDoubt(entry), answered(row as Row), policy);
-    expect(effectOf(decision)).toBe(expected);
+    const before = inDoubt(entry);
+    const decision = decide(before, answered(row as Row), policy);
     // What waits stays in doubt: only the service's own word or a look-up ends it.
+    expect(effectOf(decision)).toBe(expected === 'waits' ? 'doubt' : expected);
     if (decision.kind === 'next') expect(decision.entry.firstSentMs).not.toBeNull();
+    if (expected === 'waits') expect(decision).toMatchObject({ entry: { lastEndedMs: before.lastEndedMs } });
     // A proxy may have sent it: a look-up must not take it for the refusal of the call.
     if (row === 'not here, no code' && decision.kind === 'next' && decision.entry.phase.state === 'DOUBTFUL')
       expect(decision.entry.phase.refusal).toBeNull();

@@ -163,7 +163,7 @@ describe('what a page showed', () => {
     const processing = heldAt('PROCESSING');
     expect(processing.take(look([EXECUTION], { ...late, nowMs: 999 })).noted).toEqual([]);
     const [noted] = processing.take(look([EXECUTION], late)).noted;
-    expect(noted).toMatchObject({ observedBy: 'POLL_HELD', transaction: { status: 'PROCESSING' } });
+    expect(noted).toMatchObject({ observedBy: 'HELD', transaction: { status: 'PROCESSING' } });
     expect(processing.take(look([EXECUTION], late)).noted).toEqual([]);
     processing.add([observed({ ...SHOWN, status: 'REJECTED' })], 2, 1);
     expect(processing.take(look([REJECTION], late)).noted).toMatchObject([{ transaction: { status: 'REJECTED' } }]);

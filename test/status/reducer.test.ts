@@ -121,11 +121,11 @@ describe('which observation is newer', () => {
   ])('an effect in news that is held is remembered, and its event comes with the news: %s', (status, before) => {
     const known: Seen = { ...(status && { status }), began: 0, ended: 1 };
     const processing: Seen = { status: 'PROCESSING', began: 10_000, ended: 10_001 };
-    const held = fold(known, { ...processing, by: 'POLL_HELD' }, { ...processing, status: 'PENDING', by: 'POLL_HELD' });
+    const held = fold(known, { ...processing, by: 'HELD' }, { ...processing, status: 'PENDING', by: 'HELD' });
     expect(held.state).toMatchObject({ effectStatus: 'PROCESSING', status: status ?? null });
     expect(held.transaction).toHaveLength(before);
     expect(restingSinceMs(held.state)).toBe(status === undefined ? 10_001 : null);
-    const free = fold(known, { ...processing, by: 'POLL_HELD' }, processing);
+    const free = fold(known, { ...processing, by: 'HELD' }, processing);
     expect(free.transaction).toEqual(fold(known, processing).transaction);
   });
 

@@ -115,7 +115,7 @@ export class HeldNews {
         const effect = held.observations.findLast(isEffectShown);
         const isNoted = effect === undefined || effect.transaction.status === held.notedEffect;
         if (isNoted || look.nowMs - held.sinceMs < CALL_MS) continue;
-        noted.push({ ...effect, observedBy: 'POLL_HELD' });
+        noted.push({ ...effect, observedBy: 'HELD' });
         held.notedEffect = effect.transaction.status;
       }
     }
