@@ -1,6 +1,7 @@
 /** A command about a key, in words that a shell takes as they are: a key may hold any printable character except blanks. */
 
-const PLAIN_WORD = /^[\w.:/@%+=,-]+$/;
+/** zsh replaces a word like `=ls` by a path. */
+const PLAIN_WORD = /^(?!=)[\w.:/@%+=,-]+$/;
 
 /** @param options given with the key, ready for a shell */
 export function keyCommand(name: string, key: string, options = ''): string {

@@ -23,19 +23,20 @@ export function exitsOnClosedOutput(): boolean {
 }
 
 /** Control characters of terminals, and characters that hide or reorder text. */
-const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u3164\uffa0]/gu;
 
-/** Makes a line safe to show: texts of publishers and services must not look like our own lines. */
+/** Makes a line safe to show: texts of publishers and services must not look like our own lines. A line of JSON means the same. */
 export function shownLine(text: string): string {
-  return text.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text.replace(UNSAFE, (character) => character.split('').map(escaped).join(''));
 }
 
 export function createOutput(format: OutputFormat): Output {
   return {
     format,
     document: (value, text) => {
-      const lines = format === 'json' ? [stringifyLossless(value)] : [text].flat().map(shownLine);
-      process.stdout.write(`${lines.join('\n')}\n`);
+      const lines = format === 'json' ? [stringifyLossless(value)] : [text].flat();
+      process.stdout.write(`${lines.map(shownLine).join('\n')}\n`);
     },
     note: (text) => void process.stderr.write(`${shownLine(text)}\n`),
   };

@@ -42,11 +42,15 @@ describe('results', () => {
   });
 
   test('shows no character that a terminal would act on, and no line that a publisher made', async () => {
-    const error = { code: 'INVALID_COMMAND', message: 'no\nACCEPTED  forged\u001b[8m\u202ehidden', details: null };
+    const error = {
+      code: 'INVALID_COMMAND',
+      message: 'no\nACCEPTED  forged\u001b[8m\u202ehid\u200bd\u{e0041}en',
+      details: null,
+    };
     await write(resultOf('forger', { outcome: 'INVALID', error }));
     const run = await runCli(environment, 'results', '--key', 'forger');
     expect(run.stdout.trim().split('\n')).toHaveLength(1);
-    expect(run.stdout).toContain('no\\u000aACCEPTED  forged\\u001b[8m\\u202ehidden');
+    expect(run.stdout).toContain('no\\u000aACCEPTED  forged\\u001b[8m\\u202ehid\\u200bd\\udb40\\udc41en');
   });
 
   test('with --follow prints what comes, until it is interrupted', async () => {

@@ -72,6 +72,10 @@ test.each(['order-17', '$(id)', 'a;b>c', "it's", String.raw`inv\1`, '`id`', '-$1
   },
 );
 
+test('zsh, which would replace it by a path, gets `=ls` in quotes', () => {
+  expect(keyCommand('show', '=ls')).toBe("show '=ls'");
+});
+
 test('a duration that no timer takes is refused: it would be over at once', () => {
   const parsed = (text: string): unknown => durationOption('--wait-for <duration>', '', '60s').parseArg?.(text, 0);
   expect(parsed('596h')).toBe(596 * 3_600_000);

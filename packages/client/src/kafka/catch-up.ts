@@ -52,7 +52,8 @@ export class CatchUp {
     let ends: readonly End[] = [];
     while (!signal.aborted) {
       if (ends.length === 0) ends = await this.#endsOf(place);
-      if (ends.length > 0 && ends.every((end) => (this.#positionOf(end) ?? -1n) >= end.offset)) return true;
+      // A partition that was added since has no position: it is passed while it is empty.
+      if (ends.length > 0 && ends.every((end) => (this.#positionOf(end) ?? 0n) >= end.offset)) return true;
       await delay(ends.length === 0 ? ASK_AGAIN_MS : LOOK_AGAIN_MS, undefined, { ref: false });
     }
     return false;
