@@ -54,8 +54,8 @@ const tracing = await openTracing(process.env, { config, topics, clock, log });
 
 /** Of log lines about Kafka's answers. */
 const ACCESS_LEVELS = { allowed: 'info', unknown: 'warn', refused: 'error' } as const;
-/** Longer than a call, its commit and the handover may take. After that the process exits even if something hangs. */
-const endDeadlineMs = config.API_TIMEOUT_MS + 20_000;
+/** Longer than a call, its commit and the handover may take (lane-set.ts). After that the process exits even if something hangs. */
+const endDeadlineMs = config.API_TIMEOUT_MS + 35_000;
 let isEnding = false;
 /** A function: the compiler would assume that the variable is still false when the start below reads it. */
 const isEndingNow = (): boolean => isEnding;

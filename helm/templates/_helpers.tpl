@@ -64,10 +64,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- include "processor.durationMs" (include "processor.setting" (list . "LEDGER_RETENTION" "7d")) -}}
 {{- end -}}
 
-{{/* Longer than the processor gives itself: the deadline of a call and 20 s (src/main.ts). */}}
+{{/* Longer than the processor gives itself: the deadline of a call and 35 s (src/main.ts). */}}
 {{- define "processor.terminationGraceSeconds" -}}
 {{- $callMs := int64 (include "processor.setting" (list . "API_TIMEOUT_MS" "10000")) -}}
-{{- add (div (add $callMs 999) 1000) 20 (int64 .Values.terminationMarginSeconds) -}}
+{{- add (div (add $callMs 999) 1000) 35 (int64 .Values.terminationMarginSeconds) -}}
 {{- end -}}
 
 {{/*

@@ -226,6 +226,7 @@ export class LaneSet {
     if (await this.#start.run()) this.#offsetReports.start();
   }
 
+  /** Takes at most API_TIMEOUT_MS and 35 s: 5 s to leave, 2 s beyond a call, two commits of 10 s, and 8 s for the rest. */
   async stop(): Promise<void> {
     this.#options.steps.end();
     this.#isRetiring = true;

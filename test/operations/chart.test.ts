@@ -116,7 +116,7 @@ describe.each(Object.entries(VALUE_SETS))('the chart with the value set "%s"', (
   it('gives the processor time to stop before it is killed', async () => {
     const { environment, spec } = await workloadOf(values);
     const callSeconds = Number(environment['API_TIMEOUT_MS'] ?? SETTINGS.API_TIMEOUT_MS.default) / 1000;
-    expect(spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(callSeconds + 20 + 5);
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(callSeconds + 35 + 5);
   });
 });
 
