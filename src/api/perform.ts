@@ -53,7 +53,7 @@ export function createPerformer(parts: PerformParts): Performer {
   let callsUnderWay = 0;
 
   const attempt = async (
-    operation: CommandType,
+    { fields, operation }: ChangeRequest,
     request: RequestParts,
     options: PerformOptions,
   ): Promise<Attempt<Reading>> => {
@@ -66,7 +66,7 @@ export function createPerformer(parts: PerformParts): Performer {
         onSent: () => options.onSent?.(),
       },
     );
-    const reading = readAnswer(operation, answer, clock.nowMs());
+    const reading = readAnswer(operation, answer, clock.nowMs(), 'quoteId' in fields ? fields.quoteId : null);
     const fault = faultOf(reading);
     if (fault === null && reading.kind !== 'unauthorized') service.changeAnswered();
     if (own.objection !== null) return { result: reading, weight: 'unattempted', fault: null };
@@ -107,7 +107,7 @@ export function createPerformer(parts: PerformParts): Performer {
     const startedMs = clock.monotonicMs();
     callsUnderWay += 1;
     try {
-      const reading = await breakers[operation].run(() => attempt(operation, requestParts, options));
+      const reading = await breakers[operation].run(() => attempt(request, requestParts, options));
       if (reading === null) return neverSent(`the breaker of ${operation} lets no further call through now`);
       const leftMs = Math.max(0, timeoutMs - (clock.monotonicMs() - startedMs));
       return await judged(reading, leftMs + JUDGE_MARGIN_MS);

@@ -24,19 +24,25 @@ type Response = Extract<Answer, { kind: 'response' }>;
 /**
  * Reads the answer to a POST.
  * @param nowMs wall-clock time at which the answer came; for a Retry-After that is a date
+ * @param quoteId the quote to execute; null: none, or any
  */
-export function readAnswer(operation: CommandType, answer: Answer, nowMs: number): Reading {
+export function readAnswer(
+  operation: CommandType,
+  answer: Answer,
+  nowMs: number,
+  quoteId: string | null = null,
+): Reading {
   switch (answer.kind) {
     case 'never-sent':
       return { kind: 'never-sent', reason: answer.reason };
     case 'lost':
       return { kind: 'doubt', httpStatus: null, reason: answer.reason, rawResponse: null };
     case 'response':
-      return readResponse(operation, answer, nowMs);
+      return readResponse(operation, answer, nowMs, quoteId);
   }
 }
 
-function readResponse(operation: CommandType, answer: Response, nowMs: number): Reading {
+function readResponse(operation: CommandType, answer: Response, nowMs: number, quoteId: string | null): Reading {
   const { httpStatus, body, cut } = answer;
   const problem = (): { error: ServiceError; rawResponse: string } => ({
     error: readServiceError(httpStatus, body, cut ? undefined : parsedOrUndefined(body), cut),
@@ -44,7 +50,7 @@ function readResponse(operation: CommandType, answer: Response, nowMs: number): 
   });
   switch (statusClass(httpStatus)) {
     case 'success':
-      return readSuccess(operation, answer);
+      return readSuccess(operation, answer, quoteId);
     case 'redirect':
       return { kind: 'redirected', httpStatus, reason: redirectReason(answer) };
     case 'says-nothing':
@@ -65,7 +71,7 @@ function readResponse(operation: CommandType, answer: Response, nowMs: number): 
   }
 }
 
-function readSuccess(operation: CommandType, answer: Response): Reading {
+function readSuccess(operation: CommandType, answer: Response, quoteId: string | null): Reading {
   const { httpStatus, body, cut } = answer;
   const doubt = (reason: string): Reading => ({ kind: 'doubt', httpStatus, reason, rawResponse: rawResponseOf(body) });
   if (cut) return doubt(`HTTP ${httpStatus}, answer cut off`);
@@ -76,7 +82,9 @@ function readSuccess(operation: CommandType, answer: Response): Reading {
   const transaction = isQuote ? null : readTransaction(parsed);
   const read = quote ?? transaction;
   if (read === null) return doubt(`HTTP ${httpStatus}, answer without an id`);
-  if (operation === 'execute-quote' && quote?.value.status === 'EXPIRED') {
+  // The state of another quote says nothing about the call.
+  const isAbout = quoteId === null || quote?.value.id === quoteId;
+  if (operation === 'execute-quote' && quote?.value.status === 'EXPIRED' && isAbout) {
     // The service sends the quote's state instead of a 409. At least this call did not execute the quote.
     const error = { code: 'QUOTE_EXPIRED', message: 'the answer shows the quote as EXPIRED', details: null };
     return { kind: 'conflict', httpStatus, error, rawResponse: bounded(body, RAW_RESPONSE_MAX_CHARACTERS) };

@@ -107,6 +107,19 @@ test('an effect that only the poller saw, before a replica took it back, rules o
   expect(statuses()).toEqual(expect.arrayContaining(['PENDING', 'COMPLETED']));
 });
 
+test('an execution that is answered with another quote, EXPIRED, is in doubt', async () => {
+  const shown = { id: 'Transaction:1', type: 'OUTGOING', quoteId: 'Quote:1', createdAt: new Date().toISOString() };
+  const other = { id: 'Quote:2', status: 'EXPIRED', transactionId: 'Transaction:2' };
+  const service = await stack().hostileService(({ method }) => {
+    const body = method === 'GET' ? { data: [{ ...shown, status: 'PROCESSING' }], hasMore: false } : other;
+    return { httpStatus: 200, body: JSON.stringify(body) };
+  });
+  await stack().startProcessor({ API_BASE_URL: service.baseUrl });
+  await stack().publisher.publish('execute-quote', 'other', { quoteId: 'Quote:1', transactionId: shown.id });
+  const { value } = await stack().journal.result('other', 300_000);
+  expect(value).toMatchObject({ outcome: 'ACCEPTED', settledBy: 'LOOKUP' });
+});
+
 test('of two groups on one prefix, which take lanes from each other, one alone calls for a command', async () => {
   await stack().service.addFaults({ kind: 'delay', operation: 'transfer-in', delayMs: 100 });
   const { KAFKA_GROUP_ID: group = '', STATE_DIR: stateDir = '' } = stack().environment;
