@@ -62,19 +62,29 @@ export class SqliteSeenEvents implements SeenEvents {
   ): Value | undefined {
     this.database.exec('BEGIN IMMEDIATE');
     try {
-      const value = uniqueId !== null && this.has(uniqueId) ? undefined : effect(this.database);
+      const isKnown = uniqueId !== null && this.has(uniqueId);
+      // Before the effect: if a statement of it rolls back, the id must not stay.
+      if (uniqueId !== null && kind !== 'unreadable') this.remember(uniqueId);
+      const value = isKnown ? undefined : effect(this.database);
       // Later work would be outside the transaction, and lost if it fails, because the event is already remembered.
       if (value instanceof Promise) throw new TypeError('the effect of an event must be synchronous');
-      if (uniqueId !== null && kind !== 'unreadable') this.remember(uniqueId);
       this.database.exec('COMMIT');
       return value;
     } catch (error) {
-      this.database.exec('ROLLBACK');
+      this.#rollBack();
       throw error;
     }
   }
 
   close(): void {
     this.database.close();
+  }
+
+  #rollBack(): void {
+    try {
+      this.database.exec('ROLLBACK');
+    } catch {
+      // A statement of the effect, such as INSERT OR ROLLBACK, has ended the transaction.
+    }
   }
 }

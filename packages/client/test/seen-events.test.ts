@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { afterAll, expect, test, vi } from 'vitest';
 import { SqliteSeenEvents } from '../src/index.ts';
@@ -66,6 +67,23 @@ test('ids are forgotten once they are old', async () => {
   const later = await SqliteSeenEvents.open(path, { keepMs: -1 });
   expect(later.has('old')).toBe(false);
   later.close();
+});
+
+test('an effect whose own statement rolls back: its error is thrown, and its event is not remembered', async () => {
+  const seen = await SqliteSeenEvents.open(join(folder, 'rollback.sqlite'));
+  seen.database.exec("CREATE TABLE paid (key TEXT UNIQUE); INSERT INTO paid VALUES ('x')");
+  const conflict = (database: DatabaseSync): void => database.exec("INSERT OR ROLLBACK INTO paid VALUES ('x')");
+  expect(() => seen.once({ uniqueId: 'one' }, conflict)).toThrow(/UNIQUE/);
+  const swallowed = (database: DatabaseSync): void => {
+    try {
+      conflict(database);
+    } catch {
+      // As an effect may that takes the row for known.
+    }
+  };
+  expect(() => seen.once({ uniqueId: 'two' }, swallowed)).toThrow(/no transaction/);
+  expect([seen.has('one'), seen.has('two')]).toEqual([false, false]);
+  seen.close();
 });
 
 test('a clock that was ahead or behind for a while forgets no id', async () => {
