@@ -28,11 +28,16 @@ interface OrderWait {
   readonly onWaiting: (unconfirmed: string) => void;
 }
 
-interface OrderReply {
+interface PlacedOrder {
   readonly id: string;
-  readonly lanes: number;
+  readonly order: HoldOrder;
   /** The order's offsets, by lane. */
   readonly offsets: ReadonlyMap<number, bigint>;
+  /** The ledger as it was before the order: confirmations follow. */
+  readonly ledger: readonly Bounds[];
+}
+
+interface Confirmation {
   /** Lanes whose ledger does not have the order yet. */
   readonly pending: readonly number[];
   /** Those lanes in words, with the members that own them. */
@@ -46,7 +51,7 @@ const CHECK_INTERVAL_MS = 50;
 const ASK_INTERVAL_MS = 1_000;
 
 /** @throws CliFailure if it could not be written to every lane; PublishError, or the Kafka client's error */
-export async function submitOrder(settings: HoldSettings, order: HoldOrder, wait: OrderWait): Promise<OrderReply> {
+export async function placeOrder(settings: HoldSettings, order: HoldOrder): Promise<PlacedOrder> {
   const kafka = cliKafka(settings);
   const { ledger, operatorHolds } = topicNames(settings.TOPIC_PREFIX);
   const id = randomUUID();
@@ -55,31 +60,25 @@ export async function submitOrder(settings: HoldSettings, order: HoldOrder, wait
     RecordPublisher.connect(kafka, [operatorHolds], CLI_RETRY),
   ]);
   const offsets = await writeOrder(publisher, operatorHolds, id, order).finally(() => publisher.close());
-  return oncePublished(
-    'the order is written to every lane',
-    awaitConfirmation(kafka, settings, bounds, { id, order, offsets }, wait),
-  );
+  return { id, order, offsets, ledger: bounds };
 }
 
-interface WrittenOrder {
-  readonly id: string;
-  readonly order: HoldOrder;
-  /** The order's offsets, by lane. */
-  readonly offsets: ReadonlyMap<number, bigint>;
+/** @throws CliFailure, which says that the order is written */
+export function awaitConfirmation(settings: HoldSettings, placed: PlacedOrder, wait: OrderWait): Promise<Confirmation> {
+  return oncePublished('the order is written to every lane', confirmationOf(settings, placed, wait));
 }
 
-async function awaitConfirmation(
-  kafka: CliKafka,
+async function confirmationOf(
   settings: HoldSettings,
-  bounds: readonly Bounds[],
-  { id, offsets, order }: WrittenOrder,
+  { ledger, offsets, order }: PlacedOrder,
   wait: OrderWait,
-): Promise<OrderReply> {
+): Promise<Confirmation> {
+  const kafka = cliKafka(settings);
   const pending = new Set(offsets.keys());
   let confirmedMs: number | null = null;
   const reader = await openTopicReader(kafka, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
-    start: { from: 'lows', bounds: bounds.map((one) => ({ ...one, low: one.high })) },
+    start: { from: 'lows', bounds: ledger.map((one) => ({ ...one, low: one.high })) },
     untilEnd: false,
     groupPrefix: `${settings.TOPIC_PREFIX}-cli`,
     onRecord: ({ key, partition, timestampMs, value }) => {
@@ -110,7 +109,7 @@ async function awaitConfirmation(
     await reader.close();
   }
   if (pending.size > 0) unconfirmed = await ownersInWords(kafka, settings, [...pending]);
-  return { id, lanes: offsets.size, offsets, pending: [...pending], unconfirmed, confirmedMs };
+  return { pending: [...pending], unconfirmed, confirmedMs };
 }
 
 /**

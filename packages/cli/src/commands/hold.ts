@@ -9,11 +9,11 @@ import { CliFailure, unsent } from '../exit-codes.ts';
 import { reasonOf } from '../failures.ts';
 import { holdText, readOrders, replacedBy, type AuditedOrder } from '../hold-audit.ts';
 import type { Output } from '../output.ts';
-import { submitOrder } from '../operator-hold.ts';
+import { awaitConfirmation, placeOrder } from '../operator-hold.ts';
 import { waitOption, instant } from '../option-values.ts';
 import { checkTexts, operatorName } from '../operator.ts';
 
-/** An operator must not wait for long to learn that the order is in force. */
+/** The wait for the confirmation begins after it. */
 const READ_ORDERS_MS_MAX = 5_000;
 
 interface OrderFlags {
@@ -29,7 +29,7 @@ export function addHoldCommands(program: CliCommand): void {
     .option('--until <instant>', 'when the hold ends by itself, in ISO 8601 with a time zone', instant).details(`
 Without a type it holds all types. Exit code 0 means that each lane's owner has confirmed the hold. From then on, no member
 of the group begins a call for these types until they are released or --until has passed.
-Held commands wait in Kafka or in the ledger, and still expire at their own time limit. Calls under way end, and their results are committed.
+Held commands wait in Kafka or in the ledger. At their own time limit they end: EXPIRED, or UNKNOWN if a call is in doubt. Calls under way end, and their results are committed.
 Look-ups continue. A hold of execute-quote also holds quotes that lead to an execution.
 A later hold of a type replaces an earlier one; the command prints which. It needs no schema registry.
 Exits with 5 in two cases:
@@ -65,13 +65,15 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
       const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
       const orderedMs = Date.now();
-      const { confirmedMs, id, lanes, offsets, pending, unconfirmed } = await submitOrder(settings, order, {
+      const placed = await placeOrder(settings, order);
+      // Only now: until the order was written, others could write theirs.
+      const replaced = await replacedHolds(output, order, readOrders(settings, orderedMs, placed.offsets));
+      const { confirmedMs, pending, unconfirmed } = await awaitConfirmation(settings, placed, {
         forMs: flags.waitFor,
         onWaiting: (unconfirmedNow) => output.note(`written to every lane; waiting for ${unconfirmedNow}`),
       });
-      // Only now: until the order was written, others could write theirs.
-      const orders = readOrders(settings, orderedMs, offsets);
-      const replaced = await replacedHolds(output, order, orders);
+      const { id } = placed;
+      const lanes = placed.offsets.size;
       const isConfirmed = pending.length === 0;
       output.document(
         { kind: name, id, ...order, lanes, pending, replaced },
