@@ -159,17 +159,13 @@ function accepted(
   nowMs: number,
 ): Decision {
   const seen: Seen = { quote: verdict.quote, transaction: verdict.transaction };
-  if (entry.step !== 'CREATE') {
-    const warnings = [...verdict.warnings, ...mismatchWarnings(entry, verdict)];
+  const warnings = [...verdict.warnings, ...mismatchWarnings(entry, verdict)];
+  if (entry.step !== 'CREATE')
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
-  }
   const { quote } = verdict;
   if (quote?.status === 'PROCESSING' || quote?.status === 'COMPLETED') {
     // We did not ask for that. Executing this quote would be refused, and executing another would pay twice.
-    const warnings = [
-      ...verdict.warnings,
-      `the service executed the quote as soon as it created it: its status is ${quote.status}`,
-    ];
+    warnings.push(`the service executed the quote as soon as it created it: its status is ${quote.status}`);
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
   }
   if (quote === null || quote.transactionId === null || quote.transactionId === '') {

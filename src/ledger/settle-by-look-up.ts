@@ -38,8 +38,10 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   const findingOf = OPERATIONS[operationOf(entry)].lookUp?.finding ?? ((): 'UNCLEAR' => 'UNCLEAR');
   const found = findingOf(transaction);
   const { effectStatus } = event;
-  const wasExecuted = effectStatus !== null && findingOf({ status: effectStatus, failureReason: null }) === 'EXECUTED';
-  if (wasExecuted && found !== 'EXECUTED') {
+  const was = effectStatus === null ? null : findingOf({ status: effectStatus, failureReason: null });
+  // Of a rejection, REFUNDED and FAILED are unclear: its call may have caused them.
+  const mayBeExecuted = was === 'EXECUTED' || (was === 'UNCLEAR' && found !== 'UNCLEAR');
+  if (effectStatus !== null && mayBeExecuted && found !== 'EXECUTED') {
     // The service showed an effect before and no longer does: that proves nothing.
     const problem = `its transaction is ${shownStatus(seen)} now, but was seen ${statusInWords(effectStatus)} before`;
     return lookAgain(entry, problem, seen, nowMs);

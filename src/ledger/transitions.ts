@@ -57,7 +57,7 @@ export function doubtful(entry: Entry, reason: string, settleAtMs: number, refus
 export function waiting(entry: UnphasedEntry, untilMs: number, reason: string): Entry {
   const isInDoubt = entry.firstSentMs !== null && proofOf(entry) === null;
   const phase = isInDoubt
-    ? ({ state: 'DOUBTFUL', settleAtMs: untilMs, reason, refusal: null } as const)
+    ? ({ state: 'DOUBTFUL', settleAtMs: untilMs, reason: `its next try waits: ${reason}`, refusal: null } as const)
     : ({ state: 'PARKED', untilMs, reason } as const);
   return { ...entry, phase };
 }

@@ -50,9 +50,8 @@ export function reduce(
 
 /** The events follow with the news itself. A look-up asks for the effect before that. */
 function withEffect(state: TransactionState, { requestEndedMs, transaction }: Observation): TransactionState {
-  const status = transaction?.status ?? null;
-  if (status === null || !showsEffect(status)) return state;
-  const noted = { ...state, effectStatus: status };
+  if (transaction === null || !showsEffect(transaction)) return state;
+  const noted = { ...state, effectStatus: transaction.status };
   // Without a time, retention would forget it at once.
   return state.status === null ? { ...noted, seenEndedMs: Math.max(state.seenEndedMs, requestEndedMs) } : noted;
 }
@@ -87,7 +86,7 @@ function reduceTransaction(
     ...state,
     ...horizonOf(state, observation),
     status: transaction.status,
-    effectStatus: showsEffect(transaction.status) ? transaction.status : state.effectStatus,
+    effectStatus: showsEffect(transaction) ? transaction.status : state.effectStatus,
     terminalSinceMs: isFinalStatus(transaction.status) ? observation.requestEndedMs : null,
     changes: state.changes + 1,
   };

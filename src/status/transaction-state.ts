@@ -2,6 +2,7 @@
 import type { Carried } from '../ledger/entry.ts';
 import { InternalRecord, readable, VALUE_CLASS } from '../ledger/ledger-value.ts';
 import { isFinalStatus } from 'payment-processor-contract/statuses';
+import type { Transaction } from 'payment-processor-contract/types';
 
 export interface TransactionState {
   /** The transaction's id, or the quote's if no transaction is known. */
@@ -91,11 +92,12 @@ export function readableState(value: Buffer): TransactionState | null {
   return readable(() => decodeTransactionState(value)) ?? null;
 }
 
-const EFFECT_STATUSES: ReadonlySet<string> = new Set(['PROCESSING', 'SENT', 'COMPLETED', 'REJECTED']);
+const EFFECT_STATUSES: ReadonlySet<string> = new Set(['PROCESSING', 'SENT', 'COMPLETED', 'REJECTED', 'REFUNDED']);
 
 /** Whether a transaction gets this status only after somebody executed or rejected it. */
-export function showsEffect(status: string): boolean {
-  return EFFECT_STATUSES.has(status);
+export function showsEffect({ failureReason, status }: Pick<Transaction, 'failureReason' | 'status'>): boolean {
+  if (status === 'FAILED') return failureReason !== 'QUOTE_EXPIRED';
+  return status !== null && EFFECT_STATUSES.has(status);
 }
 
 /** Whether a payment was open in the known status, and ended in the shown one. */

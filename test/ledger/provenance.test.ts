@@ -339,7 +339,7 @@ describe('a status that showed an effect, and that the service takes back', () =
   const taken = (entry: Entry, effectStatus: string, status: string, nowMs = 10_000): Decision =>
     decide(entry, { kind: 'looked-up', attempts: 1, finding: shown({ status }), effectStatus, nowMs }, policy);
 
-  test.each(['PROCESSING', 'SENT', 'COMPLETED'])(
+  test.each(['PROCESSING', 'SENT', 'COMPLETED', 'REFUNDED', 'FAILED'])(
     '%s, then no more: looked at again, at last UNKNOWN',
     (effectStatus) => {
       for (const status of ['PENDING', 'CREATED', 'EXPIRED']) {
@@ -355,6 +355,10 @@ describe('a status that showed an effect, and that the service takes back', () =
   test('a rejection that was seen, and is no more, is UNKNOWN; a payment that goes on cannot be rejected', () => {
     const rejection = doubtful(entryAt('reject-transaction'));
     expect(resultOf(taken(rejection, 'REJECTED', 'PENDING', 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
+    for (const perhaps of ['REFUNDED', 'FAILED']) {
+      expect(entryOf(taken(rejection, perhaps, 'PENDING')).phase.state).toBe('DOUBTFUL');
+      expect(resultOf(taken(rejection, perhaps, perhaps)).outcome).toBe('UNKNOWN');
+    }
     expect(resultOf(taken(rejection, 'PROCESSING', 'COMPLETED')).outcome).toBe('REFUSED');
     expect(resultOf(taken(rejection, 'REJECTED', 'REJECTED')).outcome).toBe('ACCEPTED');
   });

@@ -111,7 +111,8 @@ describe('which observation is newer', () => {
         .effectStatus;
     expect(effectOf('CREATED', 'PENDING')).toBeNull();
     expect(effectOf('PENDING', 'PROCESSING', 'PENDING')).toBe('PROCESSING');
-    expect(effectOf('SENT', 'COMPLETED', 'REFUNDED')).toBe('COMPLETED');
+    expect(effectOf('SENT', 'COMPLETED', 'REFUNDED')).toBe('REFUNDED');
+    expect(effectOf('PENDING', 'FAILED', 'PENDING')).toBe('FAILED');
     expect(effectOf('PENDING', 'EXPIRED')).toBeNull();
   });
 

@@ -127,7 +127,7 @@ export const SERVICE = {
 export const UNFINISHED = {
   INTENT: 'called, or about to be',
   PARKED: 'to be tried later',
-  DOUBTFUL: 'in doubt, being settled',
+  DOUBTFUL: 'in doubt',
   QUOTED: 'quote made, to be executed',
 };
 

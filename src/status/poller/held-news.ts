@@ -112,7 +112,7 @@ export class HeldNews {
         free.push(...held.observations);
         this.#held.delete(id);
       } else if (cause === 'transaction' || cause === 'quote') {
-        const effect = held.observations.findLast(isEffectShown);
+        const effect = held.observations.findLast(({ transaction }) => showsEffect(transaction));
         const isNoted = effect === undefined || effect.transaction.status === held.notedEffect;
         if (isNoted || look.nowMs - held.sinceMs < CALL_MS) continue;
         noted.push({ ...effect, observedBy: 'HELD' });
@@ -196,10 +196,6 @@ const PLACES = {
   'new to': (effect) => (effect.on === 'new' ? [effect.type, effect.destinationAccountId] : null),
   'any new': (effect) => (effect.on === 'new' ? [effect.type] : null),
 } as const satisfies Record<string, (effect: PossibleEffect) => readonly (string | null)[] | null>;
-
-function isEffectShown({ transaction: { status } }: PolledObservation): boolean {
-  return status !== null && showsEffect(status);
-}
 
 /**
  * On what a call without a result may have caused it; null: no call did. Stops at the first such call: there may be thousands. Only
