@@ -11,11 +11,11 @@ export function intentOf(
   { attemptId, notBeforeMs, processId }: Attempt,
   policy: Pick<LedgerPolicy, 'apiTimeoutMs' | 'callerId'>,
 ): Entry {
-  // A look-up that showed no effect leaves nothing that a key must prevent.
-  const isFirst = entry.firstSentMs === null || proofOf(entry)?.by === 'LOOK_UP';
+  // Unless no process recorded it: where the key must prevent a second effect, it is the caller of now (whyKeyIsVoid).
+  const isUnrecorded = entry.calledAs === null && entry.firstSentMs !== null && proofOf(entry)?.by !== 'LOOK_UP';
   return {
     ...entry,
-    calledAs: isFirst ? policy.callerId : entry.calledAs,
+    calledAs: isUnrecorded ? null : policy.callerId,
     phase: { state: 'INTENT', attemptId, processId, atMs: notBeforeMs, timeoutMs: policy.apiTimeoutMs },
   };
 }

@@ -201,7 +201,7 @@ describe('the page shows the state of the processor', () => {
       expect([href, (await fetch(new URL(href, opened.page.url()))).status]).toEqual([href, 200]);
     }
     expect(text).toContain('1 execute-quote command is in doubt');
-    expect(text).toContain('1 execute-quote in doubt, being settled; 1 transfer-in to be tried later.');
+    expect(text).toContain('1 execute-quote in doubt; 1 transfer-in to be tried later.');
     expect(await opened.page.locator('#unknown tbody tr').count()).toBe(2);
     expect(await opened.page.locator('#unknown tbody tr').first().innerText()).toMatch(
       /^[0-9a-f]{8,}\s+execute-quote\s+2\s+2 h 5 min$/,

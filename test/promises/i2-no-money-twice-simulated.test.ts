@@ -73,6 +73,18 @@ test('a call in doubt is not repeated under another API_TOKEN_ID, for which the 
   expect(await tally()).toMatchObject({ effects: 1 });
 });
 
+test('a quote in doubt is asked for again under another API_TOKEN_ID: it moves no money', async () => {
+  await stack().service.addFaults({ kind: 'drop-after', operation: 'create-quote', key: 'rotated-quote' });
+  const before = await stack().startProcessor();
+  await stack().publisher.publish('create-quote', 'rotated-quote', createQuoteOf('rotated-quote'));
+  const tally = async () => (await stack().service.effects()).operations['create-quote']['rotated-quote'];
+  await eventually(tally, (one) => (one?.calls ?? 0) > 1, 'a call that was repeated');
+  await before.stop();
+  await stack().service.clearFaults();
+  await stack().startProcessor({ API_TOKEN_ID: 'another' });
+  expect((await stack().journal.result('rotated-quote')).value.outcome).toBe('ACCEPTED');
+});
+
 test('an effect that only the poller saw, before a replica took it back, rules out that nothing took effect', async () => {
   const shown = { id: 'Transaction:1', type: 'OUTGOING', quoteId: 'Quote:1', createdAt: new Date().toISOString() };
   let executedMs: number | null = null;
