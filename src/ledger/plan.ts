@@ -90,7 +90,7 @@ function lookFirst(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
 function neverTakenInWords(entry: Entry): string {
   const passed = limitPassed(entry);
   if (entry.attempts === 0) return `${passed} before anything was sent`;
-  if (entry.quoted !== null) return `${passed} before the service executed its quote`;
+  if (entry.quoted !== null) return `${passed} before the service took a call to execute its quote`;
   return `${passed} before the service accepted it: every call was deferred`;
 }
 
