@@ -78,7 +78,11 @@ export const OPERATIONS: Readonly<Record<CommandType, OperationRow>> = {
   'simulate-uma-receive': { settlement: () => 'SANDBOX', lookUp: null },
 };
 
-function executionFinding({ failureReason, status }: Pick<Transaction, 'status' | 'failureReason'>): LookUpFinding {
+/** Each status that it calls EXECUTED comes only after somebody executed or rejected the transaction. */
+export function executionFinding({
+  failureReason,
+  status,
+}: Pick<Transaction, 'status' | 'failureReason'>): LookUpFinding {
   switch (status) {
     case 'PROCESSING':
     case 'SENT':

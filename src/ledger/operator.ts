@@ -6,7 +6,7 @@ import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { CommandResult, OperatorDecision, Transaction } from 'payment-processor-contract/types';
 import type { Decision } from './decision.ts';
 import { subjectOf } from './effect.ts';
-import { proofOf, type Entry } from './entry.ts';
+import type { Entry } from './entry.ts';
 import { executedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
 import { firstCallOf, settlementOf, whyKeyIsVoid, type LedgerPolicy } from './settlement.ts';
 import { waiting } from './transitions.ts';
@@ -109,7 +109,7 @@ function retry(
   };
   // Settles an open doubt first: the operator's RETRY does not prove that no call took effect.
   const again = waiting(retried, nowMs, auditOf(order));
-  if (again.firstSentMs !== null && proofOf(again) === null && settlementOf(again, policy) === 'NONE') {
+  if (again.phase.state === 'DOUBTFUL' && settlementOf(again, policy) === 'NONE') {
     const reason =
       'a retry cannot settle it, because nothing shows the outcome of the first call; to call again, ' +
       'decide NOT_EXECUTED and then RETRY';

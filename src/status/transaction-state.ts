@@ -1,6 +1,7 @@
 /** The state of one transaction and its quote: a record of the lane's ledger, and the last state of the reducer's fold. */
 import type { Carried } from '../ledger/entry.ts';
 import { InternalRecord, readable, VALUE_CLASS } from '../ledger/ledger-value.ts';
+import { executionFinding } from '../ledger/operations.ts';
 import { isFinalStatus } from 'payment-processor-contract/statuses';
 import type { Transaction } from 'payment-processor-contract/types';
 
@@ -92,12 +93,9 @@ export function readableState(value: Buffer): TransactionState | null {
   return readable(() => decodeTransactionState(value)) ?? null;
 }
 
-const EFFECT_STATUSES: ReadonlySet<string> = new Set(['PROCESSING', 'SENT', 'COMPLETED', 'REJECTED', 'REFUNDED']);
-
 /** Whether a transaction gets this status only after somebody executed or rejected it. */
-export function showsEffect({ failureReason, status }: Pick<Transaction, 'failureReason' | 'status'>): boolean {
-  if (status === 'FAILED') return failureReason !== 'QUOTE_EXPIRED';
-  return status !== null && EFFECT_STATUSES.has(status);
+export function showsEffect(transaction: Pick<Transaction, 'failureReason' | 'status'>): boolean {
+  return executionFinding(transaction) === 'EXECUTED';
 }
 
 /** Whether a payment was open in the known status, and ended in the shown one. */

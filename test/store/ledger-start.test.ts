@@ -7,6 +7,7 @@ import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kaf
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { LmdbLedgerIndex } from '../../src/store/lmdb-ledger-index.ts';
+import { deleteTopic } from '../support/delete-topic.ts';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';
 import { removeDirectory, temporaryDirectory } from './index-in-test.ts';
 
@@ -145,10 +146,7 @@ test('a store of a topic that was made again is thrown away, whatever its offset
   applyTo(first, 0, 2, nowMs);
   await first.index.close();
 
-  await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topic] }));
-  const isGone = async (): Promise<boolean> =>
-    withAdmin(kafka, async (admin) => !(await admin.listTopics()).includes(topic));
-  await expect.poll(isGone, { timeout: 20_000 }).toBe(true);
+  await deleteTopic(kafka, topic);
   await makeUsableTopics(kafka, [{ topic, numPartitions: 1 }]);
   const second = await start(topic, 1, nowMs);
   expect(second.logged.map(({ event }) => event)).toEqual(['ledger-store-rebuilt']);

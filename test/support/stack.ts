@@ -12,7 +12,6 @@ import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-cli
 import { readSomeSettings } from 'payment-processor-contract/config';
 import { openTopicReader, type TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
-import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { createTopics } from 'payment-processor-cli/kafka/topic-creation';
 import {
   TOPIC_SETTING_NAMES,
@@ -23,6 +22,7 @@ import type { HoldOrder } from '../../src/ledger/holds.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import { topicNames, type TopicNames } from 'payment-processor-contract/topics';
 import { startSandbox, type RunningSandbox } from 'payment-processor-sandbox/start';
+import { deleteTopic } from './delete-topic.ts';
 import { startHostileService, type HostileAnswer, type HostileService } from './hostile-service.ts';
 import { Journal } from './journal.ts';
 import { RunningProcessor, spawnProcessor } from './processor.ts';
@@ -173,12 +173,7 @@ export class Stack {
 
   /** Deletes and recreates a topic, as an operator might to repair something. */
   async makeTopicAgain(topic: string): Promise<void> {
-    await withAdmin(this.kafka, (admin) => admin.deleteTopics({ topics: [topic] }));
-    await eventually(
-      () => withAdmin(this.kafka, (admin) => admin.listTopics()),
-      (topics) => !topics.includes(topic),
-      'the topic to be gone',
-    );
+    await deleteTopic(this.kafka, topic);
     const read = readSomeSettings(this.environment, TOPIC_SETTING_NAMES);
     if (!read.ok) throw new Error(read.problems.join('; '));
     await createTopics(this.kafka, read.config, { replicationFactor: null, dryRun: false });

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { keysOfLane, transferInOf } from '../../../test/support/commands.ts';
+import { deleteTopic } from '../../../test/support/delete-topic.ts';
 import { useStack } from '../../../test/support/test-stack.ts';
 import { runCli } from './run-cli.ts';
 
@@ -10,7 +11,7 @@ const stack = useStack({ name: 'no-sandbox', settings: { SANDBOX_COMMANDS: 'fals
 test('a paid key is found without that topic, and where it has one partition; create refuses another number of lanes', async () => {
   const { environment, journal, kafka, publisher, topics } = stack();
   const sandboxTopic = topics.commands['simulate-uma-receive'];
-  await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [sandboxTopic] }));
+  await deleteTopic(kafka, sandboxTopic);
   await stack().startProcessor();
   const [key = ''] = keysOfLane('paid', 1, 1);
   await publisher.publish('transfer-in', key, transferInOf(key));
@@ -38,7 +39,7 @@ test('a paid key is found without that topic, and where it has one partition; cr
   expect(await runCli(environment, 'topics', 'check')).toMatchObject({ code: 0 });
 
   // Kafka also hides topics from a user without rights: their commands are no lag of 0.
-  await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topics.commands['transfer-in']] }));
+  await deleteTopic(kafka, topics.commands['transfer-in']);
   const uncounted = await runCli(environment, 'lag');
   expect(uncounted.code).toBe(1);
   expect(uncounted.stderr).toMatch(/not counted: topic \S+transfer-in\.v1 missing/);
