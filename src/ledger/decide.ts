@@ -163,7 +163,12 @@ function accepted(
   if (entry.step !== 'CREATE')
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
   const { quote } = verdict;
+  const isSameQuote = quote !== null && quote.id === entry.quoted?.quoteId;
   if (quote?.status === 'PROCESSING' || quote?.status === 'COMPLETED') {
+    if (isSameQuote) {
+      const reason = `the service returns the same quote for this key, and its status is ${quote.status}`;
+      return finish(entry, unknownResult(entry, `${reason}: another command may have executed it`, nowMs), seen);
+    }
     // We did not ask for that. Executing this quote would be refused, and executing another would pay twice.
     warnings.push(`the service executed the quote as soon as it created it: its status is ${quote.status}`);
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
@@ -174,7 +179,7 @@ function accepted(
     const settleAtMs = tryAgainAtMs(entry, nowMs);
     return { kind: 'next', entry: doubtful(again, 'the quote came without a transactionId', settleAtMs), seen };
   }
-  if (quote.id === entry.quoted?.quoteId) {
+  if (isSameQuote) {
     const limit = quote.expiresAt === null ? 'its quote expired' : `its quote's expiresAt, ${quote.expiresAt}, passed`;
     const reason = `${limit} before the service executed it, and the service returns the same quote for this key`;
     return finish(entry, expiredResult(entry, reason, 'PROCESSOR', nowMs), seen);

@@ -78,7 +78,7 @@ export const OPERATIONS: Readonly<Record<CommandType, OperationRow>> = {
   'simulate-uma-receive': { settlement: () => 'SANDBOX', lookUp: null },
 };
 
-/** Each status that it calls EXECUTED comes only after somebody executed or rejected the transaction. */
+/** Only after somebody executed or rejected the transaction does it get a status that counts as EXECUTED. */
 export function executionFinding({
   failureReason,
   status,
@@ -107,7 +107,7 @@ function rejectionSubject(entry: Pick<Entry, 'fieldsJson'>): SubjectIds | null {
   return fields === null ? null : { transactionId: fields.transactionId, quoteId: null };
 }
 
-function rejectionFinding({ status }: Pick<Transaction, 'status'>): LookUpFinding {
+export function rejectionFinding({ status }: Pick<Transaction, 'status'>): LookUpFinding {
   switch (status) {
     case 'REJECTED':
       return 'EXECUTED';

@@ -24,9 +24,11 @@ export function operationOf(entry: Pick<Entry, 'commandType' | 'step'>): Command
 }
 
 export function settlementOf(
-  entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>,
+  entry: Pick<Entry, 'commandType' | 'step' | 'immediate' | 'unexecuted'>,
   policy: LedgerPolicy,
 ): Settlement {
+  // The key could not settle an earlier call. An answer to the next one does not settle it either.
+  if (entry.unexecuted?.by === 'LOOK_UP') return 'LOOK_UP';
   const operation = operationOf(entry);
   const isImmediate = entry.step === 'SINGLE' && entry.immediate;
   return OPERATIONS[operation].settlement(policy.idempotentOperations.has(operation), isImmediate);
@@ -68,7 +70,7 @@ export function idempotencyKeyOf(entry: Pick<Entry, 'key' | 'step'>): string {
 }
 
 /** Whether an intent may wait for its call: not if its doubt would need a look-up or an operator. */
-export function mayIntentWait(entry: Pick<Entry, 'commandType' | 'step' | 'immediate'>, policy: LedgerPolicy): boolean {
+export function mayIntentWait(entry: Parameters<typeof settlementOf>[0], policy: LedgerPolicy): boolean {
   const settlement = settlementOf(entry, policy);
   return settlement !== 'LOOK_UP' && settlement !== 'NONE';
 }

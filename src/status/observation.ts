@@ -19,8 +19,8 @@ export interface Observation {
    */
   readonly requestBeganMs: number;
   readonly requestEndedMs: number;
-  /** HELD: polled, but its news is held for a command in doubt. It only says whether the transaction shows an effect. */
-  readonly observedBy: 'COMMAND' | 'POLL' | 'HELD';
+  /** EFFECT: polled, while a command in doubt may have caused it. It only says that the transaction shows an effect. */
+  readonly observedBy: 'COMMAND' | 'POLL' | 'EFFECT';
   /** Process that made the request: times of one observer compare exactly, times of two only with a margin. */
   readonly observer: string;
   /** The command that had this effect; null: polled, or a look-up found that its command had none. */
@@ -78,7 +78,7 @@ export function decodeObservation(value: Buffer | null): Observation | null {
   }
 }
 
-const OBSERVERS: readonly string[] = ['COMMAND', 'POLL', 'HELD'] satisfies Observation['observedBy'][];
+const OBSERVERS: readonly string[] = ['COMMAND', 'POLL', 'EFFECT'] satisfies Observation['observedBy'][];
 const CARRIED_NAMES: readonly string[] = ['traceparent', 'tracestate', 'correlation-id'] satisfies (keyof Carried)[];
 
 /** Times, key and headers are stored with the transaction, so they must be values that a request or command can have. */

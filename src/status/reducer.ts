@@ -10,9 +10,9 @@ import type { QuoteStatusChanged, TransactionStatusChanged } from 'payment-proce
 import type { Observation } from './observation.ts';
 import { deriveQuote, reduceOwnQuote } from './quote-status.ts';
 import {
+  effectAfter,
   endsIn,
   instantOf,
-  showsEffect,
   unseenState,
   withCommand,
   type TransactionState,
@@ -39,7 +39,7 @@ export function reduce(
   observation: Observation,
   writtenMs: number,
 ): Reduction {
-  if (observation.observedBy === 'HELD')
+  if (observation.observedBy === 'EFFECT')
     return { state: withEffect(stored ?? unseenState(id), observation), transactionEvent: null, quoteEvents: [] };
   const own = reduceOwnQuote(withCommandOf(stored ?? unseenState(id), observation), observation);
   const { state, event } = reduceTransaction(own.state, observation, writtenMs);
@@ -48,10 +48,10 @@ export function reduce(
   return { state: derived.state, transactionEvent: event, quoteEvents: [...own.events, ...derived.events] };
 }
 
-/** The events follow with the news itself. A look-up asks for the effect before that. */
+/** A look-up asks for the effect. Events follow with the news itself, if it is any. */
 function withEffect(state: TransactionState, { requestEndedMs, transaction }: Observation): TransactionState {
-  if (transaction === null || !showsEffect(transaction)) return state;
-  const noted = { ...state, effectStatus: transaction.status };
+  if (transaction === null) return state;
+  const noted = { ...state, effectStatus: effectAfter(state.effectStatus, transaction) };
   // Without a time, retention would forget it at once.
   return state.status === null ? { ...noted, seenEndedMs: Math.max(state.seenEndedMs, requestEndedMs) } : noted;
 }
@@ -86,7 +86,7 @@ function reduceTransaction(
     ...state,
     ...horizonOf(state, observation),
     status: transaction.status,
-    effectStatus: showsEffect(transaction) ? transaction.status : state.effectStatus,
+    effectStatus: effectAfter(state.effectStatus, transaction),
     terminalSinceMs: isFinalStatus(transaction.status) ? observation.requestEndedMs : null,
     changes: state.changes + 1,
   };
@@ -163,7 +163,8 @@ function horizonOf(state: TransactionState, observation: Observation): Partial<T
       (instantOf(updatedAt) ?? Infinity) < (instantOf(state.updatedAt) ?? -Infinity) ? state.updatedAt : updatedAt,
     createdAt: createdAtOf(state, observation.transaction?.createdAt ?? null),
     seenBeganMs: Math.max(observation.requestBeganMs, state.seenBeganMs),
-    seenEndedMs: Math.max(observation.requestEndedMs, state.seenEndedMs),
+    // Before the first status it only says since when the state is kept.
+    seenEndedMs: Math.max(observation.requestEndedMs, state.status === null ? 0 : state.seenEndedMs),
     seenBy: observation.observer,
     unclearSinceMs: null,
   };

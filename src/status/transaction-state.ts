@@ -1,7 +1,7 @@
 /** The state of one transaction and its quote: a record of the lane's ledger, and the last state of the reducer's fold. */
 import type { Carried } from '../ledger/entry.ts';
 import { InternalRecord, readable, VALUE_CLASS } from '../ledger/ledger-value.ts';
-import { executionFinding } from '../ledger/operations.ts';
+import { executionFinding, rejectionFinding } from '../ledger/operations.ts';
 import { isFinalStatus } from 'payment-processor-contract/statuses';
 import type { Transaction } from 'payment-processor-contract/types';
 
@@ -64,7 +64,7 @@ export function unseenState(id: string): TransactionState {
   };
 }
 
-/** Whether nothing is known but an effect whose news is held. */
+/** Whether nothing is known but an effect that was noted. */
 export function isOnlyEffect({ commandKeys, quoteId, status }: TransactionState): boolean {
   return status === null && quoteId === null && commandKeys.length === 0;
 }
@@ -93,9 +93,17 @@ export function readableState(value: Buffer): TransactionState | null {
   return readable(() => decodeTransactionState(value)) ?? null;
 }
 
-/** Whether a transaction gets this status only after somebody executed or rejected it. */
-export function showsEffect(transaction: Pick<Transaction, 'failureReason' | 'status'>): boolean {
-  return executionFinding(transaction) === 'EXECUTED';
+/**
+ * The last status that shows an effect, after the transaction was seen. One that a rejection may have caused stays: an old view may
+ * show the payment under way later, which would prove that it was not rejected.
+ */
+export function effectAfter(
+  known: string | null,
+  transaction: Pick<Transaction, 'failureReason' | 'status'>,
+): string | null {
+  if (executionFinding(transaction) !== 'EXECUTED') return known;
+  const mayBeRejected = known !== null && rejectionFinding({ status: known }) !== 'REFUSED';
+  return mayBeRejected && rejectionFinding(transaction) === 'REFUSED' ? known : transaction.status;
 }
 
 /** Whether a payment was open in the known status, and ended in the shown one. */

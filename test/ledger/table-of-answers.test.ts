@@ -116,10 +116,12 @@ test('an answer to an attempt that is not the present one changes nothing', () =
 
 test('a refusal after a look-up that found nothing executed is looked up again, not called again', () => {
   const proven: Entry = { ...inDoubt(entryAt('execute-quote')), unexecuted: { by: 'LOOK_UP', attempts: 1 } };
-  const refused = decide(proven, answered('conflict'), aPolicy());
-  expect(effectOf(refused)).toBe('doubt');
-  if (refused.kind !== 'next') return;
-  expect(due(refused.entry, 10_000).kind).toBe('look-up');
+  // Also where the key is honoured: if it had kept the first answer, no look-up would have been needed.
+  for (const [row, policy] of [['conflict', aPolicy()] as const, ['refused', keyed] as const]) {
+    const refused = decide(proven, answered(row), policy);
+    expect(effectOf(refused)).toBe('doubt');
+    if (refused.kind === 'next') expect(due(refused.entry, 10_000, policy).kind).toBe('look-up');
+  }
 });
 
 test('the wait that the service asks for is kept', () => {

@@ -83,38 +83,119 @@ test('a quote in doubt is asked for again under another API_TOKEN_ID: it moves n
   expect(result.outcome).toBe('ACCEPTED');
 });
 
-test('an effect that only the poller saw, before a replica took it back, rules out that nothing took effect', async () => {
-  const shown = { id: 'Transaction:1', type: 'OUTGOING', quoteId: 'Quote:1', createdAt: new Date().toISOString() };
-  let executedMs: number | null = null;
-  const status = (): string => {
-    if (executedMs === null) return 'PENDING';
-    // The replica shows it again only long after the command's time limit.
-    return Date.now() - executedMs < 17_000 ? 'PROCESSING' : Date.now() - executedMs < 60_000 ? 'PENDING' : 'COMPLETED';
+const MINUTE_MS = 60_000;
+
+interface TakenBack {
+  readonly isRejection?: boolean;
+  /** Statuses after the call, each from so many ms on. */
+  readonly shown: readonly (readonly [fromMs: number, status: string])[];
+  /** The service's clocks: how much later than PENDING the effect has its updatedAt. */
+  readonly updatedByMs?: number;
+  /** When it was created, before the processor's first start. */
+  readonly agoMs?: number;
+}
+
+test.each<[string, TakenBack]>([
+  [
+    'an execution',
+    {
+      shown: [
+        [0, 'PROCESSING'],
+        [17_000, 'PENDING'],
+      ],
+    },
+  ],
+  [
+    'an execution, by a clock that is behind',
+    {
+      shown: [
+        [0, 'PROCESSING'],
+        [17_000, 'PENDING'],
+      ],
+      updatedByMs: -500,
+    },
+  ],
+  [
+    'an execution of an older transaction',
+    {
+      shown: [
+        [0, 'PROCESSING'],
+        [17_000, 'PENDING'],
+      ],
+      agoMs: MINUTE_MS,
+    },
+  ],
+  [
+    'a rejection',
+    {
+      isRejection: true,
+      shown: [
+        [0, 'REJECTED'],
+        [9_000, 'PROCESSING'],
+        [17_000, 'PENDING'],
+      ],
+    },
+  ],
+  [
+    'a rejection, which PROCESSING would refute',
+    {
+      isRejection: true,
+      shown: [
+        [0, 'REJECTED'],
+        [9_000, 'PROCESSING'],
+      ],
+    },
+  ],
+])('an effect that only the poller saw, before a replica took it back, is not denied: %s', async (_case, taken) => {
+  const [seen = '', last = ''] = [taken.shown[0]?.[1], taken.shown.at(-1)?.[1]];
+  const createdMs = Date.now() - (taken.agoMs ?? 0);
+  let calledMs = Infinity;
+  let calls = 0;
+  const view = (): object => {
+    const sinceMs = Date.now() - calledMs;
+    // The replica shows the effect again only long after the command's time limit.
+    const isLate = sinceMs > MINUTE_MS;
+    const status = isLate ? seen : (taken.shown.findLast(([fromMs]) => sinceMs >= fromMs)?.[1] ?? 'PENDING');
+    const effectMs = taken.updatedByMs ?? null;
+    const updatedMs = createdMs + (isLate ? 1_000 : status === seen ? (effectMs ?? 0) : 0);
+    const updatedAt = effectMs === null ? null : new Date(updatedMs).toISOString();
+    return { status, ...(updatedAt && { updatedAt }) };
+  };
+  const shown = {
+    id: 'Transaction:1',
+    ...(taken.isRejection ? { type: 'INCOMING' } : { type: 'OUTGOING', quoteId: 'Quote:1' }),
+    createdAt: new Date(createdMs).toISOString(),
   };
   const service = await stack().hostileService(async ({ method }) => {
     if (method === 'GET')
-      return { httpStatus: 200, body: JSON.stringify({ data: [{ ...shown, status: status() }], hasMore: false }) };
-    executedMs ??= Date.now();
-    await sleep(60_000);
+      return { httpStatus: 200, body: JSON.stringify({ data: [{ ...shown, ...view() }], hasMore: false }) };
+    calls += 1;
+    calledMs = Math.min(calledMs, Date.now());
+    await sleep(MINUTE_MS);
     return null;
   });
   const settings = { API_BASE_URL: service.baseUrl, API_TIMEOUT_MS: '10000', SETTLING_TIME_MS: '10000' };
-  await stack().startProcessor({ ...settings, POLL_INTERVAL_MS: '5000', POLL_START: shown.createdAt });
+  await stack().startProcessor({
+    ...{ ...settings, POLL_INTERVAL_MS: '5000' },
+    ...(taken.agoMs === undefined && { POLL_START: shown.createdAt }),
+  });
   const statuses = () =>
     stack()
       .journal.transactionEvents(shown.id)
       .map(({ value }) => value.status);
-  await stack().journal.until(() => statuses().includes('PENDING'), 'the payment to be known');
-  const command = { quoteId: shown.quoteId, transactionId: shown.id };
-  const expiresAt = new Date(Date.now() + 30_000);
-  await stack().publisher.publish('execute-quote', 'seen-before', command, { expiresAt });
-  const { value } = await stack().journal.result('seen-before', 300_000);
+  if (taken.agoMs === undefined) await stack().journal.until(() => statuses().includes('PENDING'), 'the payment');
+  const options = { expiresAt: new Date(Date.now() + 30_000) };
+  if (taken.isRejection)
+    await stack().publisher.publish('reject-transaction', 'seen', { transactionId: shown.id }, options);
+  else
+    await stack().publisher.publish('execute-quote', 'seen', { quoteId: 'Quote:1', transactionId: shown.id }, options);
+  const { value } = await stack().journal.result('seen', 300_000);
   expect([value.outcome, value.error?.message]).toEqual([
     'UNKNOWN',
-    expect.stringContaining('is PENDING now, but was seen PROCESSING before'),
+    expect.stringContaining(`is ${last} now, but was seen ${seen} before`),
   ]);
-  await stack().journal.until(() => statuses().includes('COMPLETED'), 'its end');
-  expect(statuses()).toEqual(expect.arrayContaining(['PENDING', 'COMPLETED']));
+  expect(calls).toBe(1);
+  await stack().journal.until(() => statuses().includes(seen), 'its effect');
 });
 
 test('an execution that is answered with another quote, EXPIRED, is in doubt', async () => {

@@ -114,20 +114,29 @@ describe('which observation is newer', () => {
     expect(effectOf('SENT', 'COMPLETED', 'REFUNDED')).toBe('REFUNDED');
     expect(effectOf('PENDING', 'FAILED', 'PENDING')).toBe('FAILED');
     expect(effectOf('PENDING', 'EXPIRED')).toBeNull();
+    // A later view of the payment under way does not disprove the rejection.
+    expect(effectOf('PENDING', 'REJECTED', 'PROCESSING', 'PENDING')).toBe('REJECTED');
+    expect(effectOf('PROCESSING', 'REFUNDED', 'COMPLETED')).toBe('REFUNDED');
   });
 
   test.each([
     ['PENDING', 1],
     [undefined, 0],
-  ])('an effect in news that is held is remembered, and its event comes with the news: %s', (status, before) => {
+  ])('an effect that was noted is remembered, and its event comes with the news: %s', (status, before) => {
     const known: Seen = { ...(status && { status }), began: 0, ended: 1 };
     const processing: Seen = { status: 'PROCESSING', began: 10_000, ended: 10_001 };
-    const held = fold(known, { ...processing, by: 'HELD' }, { ...processing, status: 'PENDING', by: 'HELD' });
+    const held = fold(known, { ...processing, by: 'EFFECT' }, { ...processing, status: 'PENDING', by: 'EFFECT' });
     expect(held.state).toMatchObject({ effectStatus: 'PROCESSING', status: status ?? null });
     expect(held.transaction).toHaveLength(before);
     expect(restingSinceMs(held.state)).toBe(status === undefined ? 10_001 : null);
-    const free = fold(known, { ...processing, by: 'HELD' }, processing);
+    const free = fold(known, { ...processing, by: 'EFFECT' }, processing);
     expect(free.transaction).toEqual(fold(known, processing).transaction);
+  });
+
+  test('an effect that was noted before the answer of its command does not make what followed that answer old', () => {
+    const rejected: Seen = { status: 'REJECTED', began: 2_000, ended: 2_100 };
+    const answered: Seen = { status: 'PENDING', began: 0, ended: 500 };
+    expect(fold({ ...rejected, by: 'EFFECT' }, answered, rejected).transaction).toEqual(['PENDING', 'REJECTED']);
   });
 
   test('a terminal status that changes again is a change, and is watched anew', () => {

@@ -6,7 +6,7 @@ import { CliFailure } from '../src/exit-codes.ts';
 import { inOrder, observedMs, type StatusEvent } from '../src/status-history.ts';
 import { noCommandText, unreadChanges } from '../src/story/find-keys.ts';
 import { storyDocument, storyText } from '../src/story/story-output.ts';
-import { isOfMessage, keepSome, type Story } from '../src/story/story.ts';
+import { isOfMessage, keepSome, paymentIdOf, type Story } from '../src/story/story.ts';
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { CommandSource, Transaction } from 'payment-processor-contract/types';
 import type { Entry } from '../../../src/ledger/entry.ts';
@@ -22,13 +22,13 @@ function at(topic: string, key: string, offset: bigint) {
   return { topic, partition: 0, offset, timestampMs: 1_700_000_000_000, key, id, uniqueId: id, headers: {} };
 }
 
-function change(status: string, offset: bigint, observedAt = 1n): StatusEvent {
+function change(status: string, offset: bigint, observedAt = 1n, commandKeys: readonly string[] = []): StatusEvent {
   const value = {
     transactionId: ID,
     status,
     previousStatus: null,
     failureReason: null,
-    commandKeys: [],
+    commandKeys,
     observedAt,
   };
   return { ...at('changes', ID, offset), kind: 'transaction-status', value } as unknown as StatusEvent;
@@ -76,6 +76,25 @@ test('the last status settles it, and one that cannot be read does not let an ea
   expect(storyText(later, false).join('\n')).toMatch(
     /cannot be read: a later release .*changes, partition 0, offset 2/,
   );
+});
+
+test('a payment of another command is not shown as that of a result that names none', () => {
+  const decided = resultOf('invoice', { outcome: 'ACCEPTED', settledBy: 'OPERATOR', transaction: null });
+  const results = [{ ...at('results', 'invoice', 1n), value: decided, problem: null }];
+  const of = (...keys: string[]): string =>
+    paymentIn({ ...story('ACCEPTED', [change('COMPLETED', 1n, BigInt(Date.now()), keys)]), results });
+  expect(of('invoice')).toBe('settled: COMPLETED, Transaction:1');
+  expect(of('another')).toBe('not settled: no status known, no transaction known');
+  // The message that named it was ignored: the command is a transfer.
+  const [conflict] = [resultIn('CONFLICT', { topic: 'executions', partition: 0, offset: 7n })];
+  const ignored = message(7n, {
+    topic: 'executions',
+    fingerprint: 'another',
+    value: { quoteId: 'Quote:1', transactionId: ID },
+  });
+  const entries = [record(1n, entryAt('transfer-in'))];
+  expect(paymentIdOf({ ...story('ACCEPTED', []), messages: [ignored], entries, results: [conflict] })).toBeNull();
+  expect(paymentIdOf({ ...story('ACCEPTED', []), messages: [ignored], results: [] })).toBe(ID);
 });
 
 test('a message that was ignored is not shown as the command of a payment, though only it is left', () => {

@@ -19,7 +19,7 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what the poller sees does not wait for its command',
-    find: 'if (mayHaveCaused(effect, transaction, known, quoteId)) return effect.on;',
+    find: 'if (mayHaveCaused(effect, transaction, known, quoteId)) return false;',
   },
   {
     name: 'the poller takes the ledger for read',

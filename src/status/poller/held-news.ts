@@ -11,7 +11,7 @@
 import type { PossibleEffect } from '../../ledger/effect.ts';
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import type { Transaction } from 'payment-processor-contract/types';
-import { isOnlyEffect, showsEffect, type TransactionState } from '../transaction-state.ts';
+import { isOnlyEffect, type TransactionState } from '../transaction-state.ts';
 import { signatureOf, type PolledObservation } from './news.ts';
 
 interface Held {
@@ -22,8 +22,6 @@ interface Held {
   readonly sinceMs: number;
   /** The first `take` that asked which calls may have caused it; null: none has. Calls that began later did not. */
   askedAtLook: number | null;
-  /** The last status that shows an effect, once it was noted. */
-  notedEffect: string | null;
 }
 
 export interface Look {
@@ -37,8 +35,6 @@ export interface Look {
 
 /** Transactions held; bounds memory. */
 const HELD_MAX = 1_000;
-/** Most calls take less. Only a call that takes longer may end in a look-up. */
-const CALL_MS = 1_000;
 
 export class HeldNews {
   readonly #heldForMsMax: number;
@@ -78,7 +74,6 @@ export class HeldNews {
         lastAddition: addition,
         sinceMs: held?.sinceMs ?? nowMs,
         askedAtLook: null,
-        notedEffect: held?.notedEffect ?? null,
       });
     }
   }
@@ -96,10 +91,9 @@ export class HeldNews {
     return Math.min(Infinity, ...[...this.#held.values()].map(({ firstAddition }) => firstAddition));
   }
 
-  /** Takes the news that is free. If other news shows an effect, that is noted once: a look-up must know of it. */
-  take(look: Look): { free: PolledObservation[]; noted: PolledObservation[] } {
+  /** Takes the news that is free. */
+  take(look: Look): PolledObservation[] {
     const free: PolledObservation[] = [];
-    const noted: PolledObservation[] = [];
     const effects = this.#shown(look.possibleEffects);
     // When full, the oldest half goes out although calls are unanswered: otherwise the poller would stop.
     let excess = this.isFull() ? this.#held.size - HELD_MAX / 2 : 0;
@@ -107,19 +101,11 @@ export class HeldNews {
       const isEvicted = excess > 0 && held.lastAddition <= look.readUpTo;
       const isOver = isEvicted || look.nowMs - held.sinceMs >= this.#heldForMsMax;
       excess -= 1;
-      const cause = isOver ? null : causeOf(held, look, effects);
-      if (cause === null) {
-        free.push(...held.observations);
-        this.#held.delete(id);
-      } else if (cause === 'transaction' || cause === 'quote') {
-        const effect = held.observations.findLast(({ transaction }) => showsEffect(transaction));
-        const isNoted = effect === undefined || effect.transaction.status === held.notedEffect;
-        if (isNoted || look.nowMs - held.sinceMs < CALL_MS) continue;
-        noted.push({ ...effect, observedBy: 'HELD' });
-        held.notedEffect = effect.transaction.status;
-      }
+      if (!isOver && !isFree(held, look, effects)) continue;
+      free.push(...held.observations);
+      this.#held.delete(id);
     }
-    return { free, noted };
+    return free;
   }
 
   #shown(possibleEffects: readonly PossibleEffect[]): EffectsByPlace {
@@ -197,17 +183,10 @@ const PLACES = {
   'any new': (effect) => (effect.on === 'new' ? [effect.type] : null),
 } as const satisfies Record<string, (effect: PossibleEffect) => readonly (string | null)[] | null>;
 
-/**
- * On what a call without a result may have caused it; null: no call did. Stops at the first such call: there may be thousands. Only
- * calls on a transaction or quote, which come first, are looked up.
- */
-function causeOf(
-  held: Held,
-  { readUpTo, stateOf }: Look,
-  effects: EffectsByPlace,
-): PossibleEffect['on'] | 'not known yet' | null {
+/** Stops at the first call that may have caused it: there may be thousands. */
+function isFree(held: Held, { readUpTo, stateOf }: Look, effects: EffectsByPlace): boolean {
   const transaction = held.observations.at(-1)?.transaction;
-  if (held.lastAddition > readUpTo || transaction === undefined) return 'not known yet';
+  if (held.lastAddition > readUpTo || transaction === undefined) return false;
   const askedAtLook = (held.askedAtLook ??= effects.look);
   const state = stateOf(transaction.id);
   const known = state === undefined || isOnlyEffect(state) ? undefined : state;
@@ -215,10 +194,10 @@ function causeOf(
   for (const near of effects.near(transaction, known === undefined, quoteId)) {
     for (const { effect, sinceLook } of near) {
       if (sinceLook > askedAtLook) break;
-      if (mayHaveCaused(effect, transaction, known, quoteId)) return effect.on;
+      if (mayHaveCaused(effect, transaction, known, quoteId)) return false;
     }
   }
-  return null;
+  return true;
 }
 
 function mayHaveCaused(

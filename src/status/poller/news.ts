@@ -4,7 +4,7 @@
  */
 import type { Transaction } from 'payment-processor-contract/types';
 import type { Observation } from '../observation.ts';
-import { endsIn, instantOf, type TransactionState } from '../transaction-state.ts';
+import { endsIn, instantOf, isOnlyEffect, type TransactionState } from '../transaction-state.ts';
 
 /** An observation is reduced and in the index sooner; after this time the same is published again. */
 const PUBLISHED_FOR_MS = 30_000;
@@ -29,34 +29,25 @@ interface Published {
 }
 
 export class PollNews {
-  readonly #processId: string;
   readonly #state: (id: string) => TransactionState | null | undefined;
   /** By transaction, oldest first: not in the index yet. */
   readonly #published = new Map<string, Published>();
 
   /** @param state a transaction's state in the index; null: this release cannot read it, and its lane could not continue from it */
-  constructor(processId: string, state: (id: string) => TransactionState | null | undefined) {
-    this.#processId = processId;
+  constructor(state: (id: string) => TransactionState | null | undefined) {
     this.#state = state;
   }
 
-  of({ announcedFromMs, beganMs, endedMs, transactions, windowFromMs }: ListedPage): PolledObservation[] {
-    return transactions
-      .filter((transaction) => {
-        if (this.#published.get(transaction.id)?.signature === signatureOf(transaction)) return false;
-        const known = this.#state(transaction.id);
-        return known !== null && showsNews(transaction, known, announcedFromMs, windowFromMs);
-      })
-      .map((transaction) => ({
-        transaction,
-        quote: null,
-        requestBeganMs: beganMs,
-        requestEndedMs: endedMs,
-        observedBy: 'POLL',
-        observer: this.#processId,
-        commandKey: null,
-        carried: {},
-      }));
+  /** @param shown all that the page shows */
+  among(
+    shown: readonly PolledObservation[],
+    { announcedFromMs, windowFromMs }: Pick<ListedPage, 'announcedFromMs' | 'windowFromMs'>,
+  ): PolledObservation[] {
+    return shown.filter(({ transaction }) => {
+      if (this.#published.get(transaction.id)?.signature === signatureOf(transaction)) return false;
+      const known = this.#state(transaction.id);
+      return known !== null && showsNews(transaction, known, announcedFromMs, windowFromMs);
+    });
   }
 
   published(observations: readonly PolledObservation[], atMs: number): void {
@@ -76,6 +67,19 @@ export class PollNews {
     const published = this.#published.get(state.id);
     if (state.unclearSinceMs !== null || published?.signature === signatureOf(state)) this.#published.delete(state.id);
   }
+}
+
+export function observationsOf({ beganMs, endedMs, transactions }: ListedPage, processId: string): PolledObservation[] {
+  return transactions.map((transaction) => ({
+    transaction,
+    quote: null,
+    requestBeganMs: beganMs,
+    requestEndedMs: endedMs,
+    observedBy: 'POLL',
+    observer: processId,
+    commandKey: null,
+    carried: {},
+  }));
 }
 
 /** The fields that distinguish two views of a transaction. */
@@ -103,7 +107,8 @@ function showsNews(
   windowFromMs: number,
 ): boolean {
   if (transaction.status === null) return false;
-  if (known === undefined) return (instantOf(transaction.createdAt) ?? windowFromMs) >= announcedFromMs;
+  if (known === undefined || isOnlyEffect(known))
+    return (instantOf(transaction.createdAt) ?? windowFromMs) >= announcedFromMs;
   if (known.status === null || known.unclearSinceMs !== null) return true;
   const updatedMs = instantOf(transaction.updatedAt);
   const knownMs = instantOf(known.updatedAt);

@@ -12,8 +12,9 @@ import type { Clock } from 'payment-processor-contract/clock';
 import type { PossibleEffect } from '../../ledger/effect.ts';
 import type { Observation } from '../observation.ts';
 import type { TransactionState } from '../transaction-state.ts';
+import { EffectNotes } from './effect-notes.ts';
 import { HeldNews } from './held-news.ts';
-import { PollNews, type ListedPage, type PolledObservation } from './news.ts';
+import { observationsOf, PollNews, type ListedPage, type PolledObservation } from './news.ts';
 import type { PollRecord } from './record.ts';
 
 /** Where the ledger ends, by lane, including transactions that are not marked as committed yet. */
@@ -47,6 +48,7 @@ export class PollOutbox {
   readonly #options: OutboxOptions;
   readonly #news: PollNews;
   readonly #held: HeldNews;
+  readonly #notes: EffectNotes;
   #additions = 0;
   /** Number of the last addition after which the ledger was read to its end. */
   #readUpTo = 0;
@@ -59,8 +61,9 @@ export class PollOutbox {
   constructor(options: OutboxOptions) {
     const { heldForMsMax, port } = options;
     this.#options = options;
-    this.#news = new PollNews(port.processId, (id) => port.state(id));
+    this.#news = new PollNews((id) => port.state(id));
     this.#held = new HeldNews(heldForMsMax);
+    this.#notes = new EffectNotes((id) => port.state(id));
   }
 
   isFull(): boolean {
@@ -69,10 +72,11 @@ export class PollOutbox {
 
   /** The outbox publishes the page's news once the commands that caused it are known. */
   add(page: ListedPage): void {
-    const news = this.#news.of(page).filter(({ transaction }) => !this.#held.has(transaction));
-    if (news.length === 0) return;
-    this.#additions += 1;
-    this.#held.add(news, this.#additions, this.#options.clock.monotonicMs());
+    const nowMs = this.#options.clock.monotonicMs();
+    const shown = observationsOf(page, this.#options.port.processId);
+    this.#notes.sight(shown, nowMs);
+    const news = this.#news.among(shown, page).filter(({ transaction }) => !this.#held.has(transaction));
+    if (news.length > 0) this.#held.add(news, ++this.#additions, nowMs);
     this.#begin();
   }
 
@@ -105,7 +109,7 @@ export class PollOutbox {
   /** Never rejects. */
   async #work(): Promise<void> {
     try {
-      while (!this.#isStopped && (this.#held.size > 0 || this.#record !== null)) await this.#look();
+      while (!this.#isStopped && (this.#isWaiting() || this.#record !== null)) await this.#look();
     } catch (error) {
       this.#failure = { error };
     } finally {
@@ -116,14 +120,16 @@ export class PollOutbox {
   async #look(): Promise<void> {
     const { clock, port } = this.#options;
     await this.#readOn();
-    const { free, noted } = this.#held.take({
-      readUpTo: this.#readUpTo,
-      possibleEffects: port.possibleEffects(),
-      stateOf: (id) => port.state(id) ?? undefined,
-      nowMs: clock.monotonicMs(),
-    });
+    const [nowMs, possibleEffects] = [clock.monotonicMs(), port.possibleEffects()];
+    const stateOf = (id: string): TransactionState | undefined => port.state(id) ?? undefined;
+    const noted = this.#notes.take(possibleEffects, nowMs);
+    const free = this.#held.take({ readUpTo: this.#readUpTo, possibleEffects, stateOf, nowMs });
     await this.#publish(free, noted);
-    if (this.#held.size > 0) await port.wait(LOOK_MS);
+    if (this.#isWaiting()) await port.wait(LOOK_MS);
+  }
+
+  #isWaiting(): boolean {
+    return this.#held.size + this.#notes.size > 0;
   }
 
   async #publish(free: readonly PolledObservation[], noted: readonly PolledObservation[]): Promise<void> {

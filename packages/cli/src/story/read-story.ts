@@ -17,7 +17,6 @@ import { cliKafka } from '../context.ts';
 import { summaryOf, type LetterSummary } from '../dead-letter.ts';
 import { decodedMessage, messageContent, type Content } from '../message-content.ts';
 import { POSITION_KEY } from '../../../../src/ledger/ledger-records.ts';
-import { subjectOf } from '../../../../src/ledger/effect.ts';
 import { admittedBy, readEntryRecords, type EntryRecord } from '../ledger.ts';
 import type { Output } from '../output.ts';
 import { readTopics, within } from '../topic-reading.ts';
@@ -26,9 +25,9 @@ import { readStatusHistory, type StatusEvent } from '../status-history.ts';
 import {
   isOfMessage,
   keepSome,
-  lastEntryOf,
-  type Published,
   movedFromOf,
+  paymentIdOf,
+  type Published,
   type PublishedMessage,
   type Story,
   type StoryDecision,
@@ -105,8 +104,21 @@ export async function readStory(
     within(readForMs, 'the topics of commands, decisions, results and dead letters', ofTopics),
     within(readForMs, 'the ledger', ofLedger),
   ]);
+  const redrivenOf = Map.groupBy(notes, notedLetter);
+  const story: Story = {
+    key,
+    messages,
+    entries,
+    admittedTo: admittedBy(position),
+    results,
+    decisions,
+    letters: letters.map((letter) => ({ letter, redriven: redrivenOf.get(letterName(letter)) ?? [] })),
+    changes: [],
+    cuts,
+    isCutShort: unread.flat().length > 0,
+  };
   let changes: StatusEvent[] = [];
-  const id = paymentIdOf(results, entries, messages);
+  const id = paymentIdOf(story);
   if (id !== null) {
     const reading = readStatusHistory(settings, id, output).then(({ events, hidden }) => {
       changes = events.slice(-RECORDS_MAX);
@@ -117,19 +129,7 @@ export async function readStory(
   }
   cuts.push(...unread.flat());
   if (leftOut > 0) cuts.push(`${leftOut} records of the key, beyond ${RECORDS_MAX} of a kind`);
-  const redrivenOf = Map.groupBy(notes, notedLetter);
-  return {
-    key,
-    messages,
-    entries,
-    admittedTo: admittedBy(position),
-    results,
-    decisions,
-    letters: letters.map((letter) => ({ letter, redriven: redrivenOf.get(letterName(letter)) ?? [] })),
-    changes,
-    cuts,
-    isCutShort: unread.flat().length > 0,
-  };
+  return { ...story, changes, isCutShort: unread.flat().length > 0 };
 }
 
 /**
@@ -201,25 +201,4 @@ function decisionIn({ problem, value }: Content<unknown>): Content<StoryDecision
     value: { decision, operator, reason, expectedRevision: String(revision), transactionId: id },
     problem: null,
   };
-}
-
-/** The payment's id: its transaction's, else its quote's; null: none is named. A refused entry no longer has the command's fields. */
-function paymentIdOf(
-  results: readonly Published<CommandResult>[],
-  entries: readonly EntryRecord[],
-  messages: readonly PublishedMessage[],
-): string | null {
-  const entry = lastEntryOf({ entries });
-  const subject = entry === null ? null : subjectOf(entry);
-  const settled = results.flatMap(({ value }) => value ?? []).reverse();
-  const ids = [
-    ...settled.flatMap(({ quote, transaction }) => [transaction?.id, quote?.transactionId, quote?.id]),
-    subject?.transactionId,
-    subject?.quoteId,
-    ...messages.flatMap(({ value }) => {
-      const { quoteId, transactionId } = Object(value) as Readonly<Record<string, unknown>>;
-      return [transactionId, quoteId].map((id) => (typeof id === 'string' ? id : null));
-    }),
-  ];
-  return ids.find((id) => id !== null && id !== undefined && id !== '') ?? null;
 }

@@ -4,6 +4,7 @@ import {
   latestResult,
   FirstPlaces,
   paymentState,
+  transactionOf,
   withoutEnd,
   type FoundResult,
   type PaymentState,
@@ -14,6 +15,7 @@ import type { LetterSummary } from '../dead-letter.ts';
 import type { EntryRecord } from '../ledger.ts';
 import type { Content } from '../message-content.ts';
 import { MOVED, plainNumber } from '../../../../src/consumers/message-origin.ts';
+import { subjectOf } from '../../../../src/ledger/effect.ts';
 import { proofOf, type Entry, type Phase } from '../../../../src/ledger/entry.ts';
 import type { RedriveNote } from '../redrive-note.ts';
 import type { StatusEvent } from '../status-history.ts';
@@ -114,7 +116,14 @@ export function paymentOf(story: Story): PaymentState<CommandResult> {
   const counting = found.all().reduce<FoundResult | null>(latestResult, null);
   if (isPassed(counting?.value ?? null, currentEntryOf(story)) || hasNewCommand(story))
     return { kind: 'nothing-known' };
-  const moves = changes.filter(({ kind }) => kind !== 'quote-status');
+  // As in the client: what was read may be about a payment that the command did not make.
+  const isNamed = (move: StatusEvent): boolean =>
+    move.kind === 'transaction-status' && move.value.commandKeys.includes(story.key);
+  const named = new Set([
+    counting?.value && transactionOf(counting.value),
+    ...changes.filter(isNamed).map(({ key }) => key),
+  ]);
+  const moves = changes.filter(({ key, kind }) => kind !== 'quote-status' && named.has(key));
   moves.sort((left, right) => Number(left.offset - right.offset));
   const last = new Map(moves.map((move) => [move.key, move.kind === 'transaction-status' ? move.value : null]));
   const state = paymentState(counting?.value ?? null, last);
@@ -166,6 +175,28 @@ export type MessageRole =
   | 'earlier'
   /** Its content is unreadable here, or the ledger was not read to its end. */
   | 'unread';
+
+/** Roles of messages that name the command's own payment. */
+const OF_COMMAND: readonly MessageRole[] = ['command', 'copy', 'new-command', 'not-admitted'];
+
+/** The payment's id: its transaction's, else its quote's; null: none is named. A refused entry no longer has the command's fields. */
+export function paymentIdOf(story: Story): string | null {
+  const entry = lastEntryOf(story);
+  const subject = entry === null ? null : subjectOf(entry);
+  const settled = story.results.flatMap(({ value }) => value ?? []).reverse();
+  // Another command under the key names another payment.
+  const messages = story.messages.filter((message) => OF_COMMAND.includes(roleOf(message, story)));
+  const ids = [
+    ...settled.flatMap(({ quote, transaction }) => [transaction?.id, quote?.transactionId, quote?.id]),
+    subject?.transactionId,
+    subject?.quoteId,
+    ...messages.flatMap(({ value }) => {
+      const { quoteId, transactionId } = Object(value) as Readonly<Record<string, unknown>>;
+      return [transactionId, quoteId].map((id) => (typeof id === 'string' ? id : null));
+    }),
+  ];
+  return ids.find((id) => id !== null && id !== undefined && id !== '') ?? null;
+}
 
 /** The first place of a message that was moved to the key's lane; null: it was not moved. */
 export function movedFromOf(headers: Readonly<Record<string, string>>): PublishedMessage['movedFrom'] {

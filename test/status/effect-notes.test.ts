@@ -1,0 +1,80 @@
+/** Effects that pages show while a call has no answer: a look-up must know of them. */
+import { expect, test } from 'vitest';
+import type { Transaction } from 'payment-processor-contract/types';
+import type { PossibleEffect } from '../../src/ledger/effect.ts';
+import { EffectNotes } from '../../src/status/poller/effect-notes.ts';
+import type { PolledObservation } from '../../src/status/poller/news.ts';
+import { unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
+import { aTransaction } from '../ledger/entries.ts';
+import { anObservation } from './observations.ts';
+
+const ID = 'Transaction:1';
+const EXECUTION: PossibleEffect = { key: 'e', on: 'quote', quoteId: 'Quote:1' };
+const REJECTION: PossibleEffect = { key: 'r', on: 'transaction', transactionId: ID };
+
+function shown(status: string, changes: Partial<Transaction> = {}): PolledObservation {
+  const shown = { ...aTransaction({ type: 'OUTGOING' }), id: ID, otherFieldsJson: '{"quoteId":"Quote:1"}' };
+  return { ...anObservation({}), observedBy: 'POLL', transaction: { ...shown, status, ...changes } };
+}
+
+function notesOf(state?: Partial<TransactionState> | null): EffectNotes {
+  return new EffectNotes((id) => state && { ...unseenState(id), ...state });
+}
+
+function taken(notes: EffectNotes, possibleEffects: readonly PossibleEffect[], nowMs = 1_000): (string | null)[] {
+  return notes.take(possibleEffects, nowMs).map(({ transaction }) => transaction.status);
+}
+
+test('an effect is noted once a call would have ended, if a call without an answer may have caused it', () => {
+  const notes = notesOf();
+  notes.sight([shown('PROCESSING')], 0);
+  expect(taken(notes, [EXECUTION], 999)).toEqual([]);
+  expect(notes.take([EXECUTION], 1_000)).toMatchObject([
+    { observedBy: 'EFFECT', transaction: { status: 'PROCESSING' } },
+  ]);
+  expect([notes.size, taken(notes, [EXECUTION])]).toEqual([0, []]);
+});
+
+test.each<[string, PolledObservation, PossibleEffect[], boolean]>([
+  ['no call has no answer', shown('PROCESSING'), [], false],
+  ['the call is on another quote', shown('PROCESSING'), [{ ...EXECUTION, quoteId: 'Quote:2' }], false],
+  ['the call is on some quote, and none is shown', shown('SENT', { otherFieldsJson: null }), [EXECUTION], true],
+  ['the same, incoming', shown('SENT', { otherFieldsJson: null, type: 'INCOMING' }), [EXECUTION], false],
+  ['the call is on the transaction', shown('REJECTED'), [REJECTION], true],
+  [
+    'the call makes a transaction',
+    shown('PROCESSING'),
+    [{ ...REJECTION, on: 'transaction', transactionId: 'T' }],
+    false,
+  ],
+  ['it shows no effect', shown('PENDING'), [EXECUTION], false],
+  ['only the quote expired', shown('FAILED', { failureReason: 'QUOTE_EXPIRED' }), [EXECUTION], false],
+])('%s', (_case, observation, possibleEffects, isNoted) => {
+  const notes = notesOf();
+  notes.sight([observation], 0);
+  expect(taken(notes, possibleEffects)).toHaveLength(isNoted ? 1 : 0);
+});
+
+test('what the index shows is not noted, nor what this release cannot read', () => {
+  for (const state of [{ effectStatus: 'PROCESSING' }, { effectStatus: 'REJECTED' }, null]) {
+    const notes = notesOf(state);
+    notes.sight([shown('PROCESSING')], 0);
+    expect(notes.size).toBe(0);
+  }
+});
+
+test('a rejection stays, though the payment looks under way afterwards', () => {
+  const notes = notesOf({ effectStatus: 'PROCESSING' });
+  for (const status of ['REJECTED', 'PROCESSING', 'PENDING']) notes.sight([shown(status)], 0);
+  expect(taken(notes, [REJECTION])).toEqual(['REJECTED']);
+});
+
+test('a thousand are kept', () => {
+  const notes = notesOf();
+  notes.sight(
+    Array.from({ length: 1_500 }, (_, index) => shown('SENT', { id: `Transaction:${index}` })),
+    0,
+  );
+  expect(notes.size).toBe(1_000);
+  expect(taken(notes, [EXECUTION])).toHaveLength(1_000);
+});
