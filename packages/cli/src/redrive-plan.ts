@@ -82,7 +82,7 @@ function consequencesOf(
     notes.push(`its expires-at, ${expiresAt ?? ''}, has passed: the result will be EXPIRED if the message can be read`);
   if (reason !== null && ANSWERED_REASONS.includes(reason)) {
     notes.push(
-      `it was ${reason}, and will be again unless the cause is fixed (by registering a schema or changing the release)`,
+      `it was ${reason}, and will be again unless the cause is fixed (by a header, a registered schema or another release)`,
     );
   }
   if (isNewKey && entry === null) {
