@@ -18,6 +18,9 @@ import { doubtful, finish, inDoubt, intentOf, next, possiblySent, reasonOf, wait
 import { verdictOf, type Verdict } from './verdict.ts';
 import { withinReach } from './wrong-clocks.ts';
 
+/** Of a proof that no longer holds. */
+const NO_ATTEMPTS = -1;
+
 /** Failures of our own code after which an entry is set aside (invariant I6). */
 export const FAILURES_MAX = 3;
 
@@ -73,8 +76,9 @@ function due(dueEntry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, poli
       const reason = 'reason' in entry.phase ? entry.phase.reason : 'a call got no clear answer';
       const refusal = entry.phase.state === 'DOUBTFUL' ? entry.phase.refusal : null;
       const { endedMs } = plan;
-      // An earlier proof no longer counts: it must be established again.
-      const unproven = { firstSentMs: entry.firstSentMs ?? event.nowMs, lastEndedMs: endedMs, unexecuted: null };
+      // An earlier proof no longer counts: it must be established again. But it says that the key settled nothing.
+      const unexecuted = entry.unexecuted?.by === 'LOOK_UP' ? { ...entry.unexecuted, attempts: NO_ATTEMPTS } : null;
+      const unproven = { firstSentMs: entry.firstSentMs ?? event.nowMs, lastEndedMs: endedMs, unexecuted };
       const settleAtMs = Math.max(event.nowMs, lookUpFromMs(endedMs, policy));
       return next(doubtful({ ...entry, ...unproven }, reason, settleAtMs, refusal));
     }

@@ -132,7 +132,7 @@ export interface Entry {
    * caller. Null: there was no call, or no process recorded it.
    */
   readonly calledAs: string | null;
-  /** Proof that none of these calls took effect after all. `proofOf` says whether it still holds. */
+  /** Proof that none of these calls took effect after all. `proofOf` says whether it still holds; by LOOK_UP: look it up again. */
   readonly unexecuted: Unexecuted | null;
   readonly quoted: Quoted | null;
   /** Quotes in a row that expired on arrival: before any execution could begin. */

@@ -5,7 +5,8 @@ import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerPolicy } from '../../src/ledger/settlement.ts';
-import { aPolicy, due, entryAt, inDoubt } from './entries.ts';
+import { takenUp } from '../../src/ledger/wrong-clocks.ts';
+import { aPolicy, due, entryAt, entryOf, inDoubt } from './entries.ts';
 
 const error = { code: 'SOME_CODE', message: 'no', details: null };
 const withoutCode = { code: null, message: 'no', details: null };
@@ -122,6 +123,10 @@ test('a refusal after a look-up that found nothing executed is looked up again, 
     expect(effectOf(refused)).toBe('doubt');
     if (refused.kind === 'next') expect(due(refused.entry, 10_000, policy).kind).toBe('look-up');
   }
+  // A takeover voids the proof, and not that the key settled nothing.
+  const lost = entryOf(decide(proven, answered('doubt'), keyed));
+  const takenOver = entryOf(due(takenUp({ ...lost, calledAs: null }, 3_000, keyed), 3_100, keyed));
+  expect(due(takenOver, 10_000, keyed).kind).toBe('look-up');
 });
 
 test('the wait that the service asks for is kept', () => {

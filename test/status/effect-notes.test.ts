@@ -4,6 +4,7 @@ import type { Transaction } from 'payment-processor-contract/types';
 import type { PossibleEffect } from '../../src/ledger/effect.ts';
 import { EffectNotes } from '../../src/status/poller/effect-notes.ts';
 import type { PolledObservation } from '../../src/status/poller/news.ts';
+import { PollOutbox } from '../../src/status/poller/outbox.ts';
 import { unseenState, type TransactionState } from '../../src/status/transaction-state.ts';
 import { aTransaction } from '../ledger/entries.ts';
 import { anObservation } from './observations.ts';
@@ -22,16 +23,15 @@ function notesOf(state?: Partial<TransactionState> | null): EffectNotes {
 }
 
 function taken(notes: EffectNotes, possibleEffects: readonly PossibleEffect[], nowMs = 1_000): (string | null)[] {
-  return notes.take(possibleEffects, nowMs).map(({ transaction }) => transaction.status);
+  return notes.take({ possibleEffects, nowMs, readUpTo: 1 }).map(({ transaction }) => transaction.status);
 }
 
 test('an effect is noted once a call would have ended, if a call without an answer may have caused it', () => {
   const notes = notesOf();
-  notes.sight([shown('PROCESSING')], 0);
+  notes.sight([shown('PROCESSING')], 1, 0);
   expect(taken(notes, [EXECUTION], 999)).toEqual([]);
-  expect(notes.take([EXECUTION], 1_000)).toMatchObject([
-    { observedBy: 'EFFECT', transaction: { status: 'PROCESSING' } },
-  ]);
+  const noted = notes.take({ possibleEffects: [EXECUTION], nowMs: 1_000, readUpTo: 0 });
+  expect(noted).toMatchObject([{ observedBy: 'EFFECT', transaction: { status: 'PROCESSING' } }]);
   expect([notes.size, taken(notes, [EXECUTION])]).toEqual([0, []]);
 });
 
@@ -51,21 +51,21 @@ test.each<[string, PolledObservation, PossibleEffect[], boolean]>([
   ['only the quote expired', shown('FAILED', { failureReason: 'QUOTE_EXPIRED' }), [EXECUTION], false],
 ])('%s', (_case, observation, possibleEffects, isNoted) => {
   const notes = notesOf();
-  notes.sight([observation], 0);
+  notes.sight([observation], 1, 0);
   expect(taken(notes, possibleEffects)).toHaveLength(isNoted ? 1 : 0);
 });
 
 test('what the index shows is not noted, nor what this release cannot read', () => {
   for (const state of [{ effectStatus: 'PROCESSING' }, { effectStatus: 'REJECTED' }, null]) {
     const notes = notesOf(state);
-    notes.sight([shown('PROCESSING')], 0);
+    notes.sight([shown('PROCESSING')], 1, 0);
     expect(notes.size).toBe(0);
   }
 });
 
 test('a rejection stays, though the payment looks under way afterwards', () => {
   const notes = notesOf({ effectStatus: 'PROCESSING' });
-  for (const status of ['REJECTED', 'PROCESSING', 'PENDING']) notes.sight([shown(status)], 0);
+  for (const status of ['REJECTED', 'PROCESSING', 'PENDING']) notes.sight([shown(status)], 1, 0);
   expect(taken(notes, [REJECTION])).toEqual(['REJECTED']);
 });
 
@@ -73,8 +73,40 @@ test('a thousand are kept', () => {
   const notes = notesOf();
   notes.sight(
     Array.from({ length: 1_500 }, (_, index) => shown('SENT', { id: `Transaction:${index}` })),
+    1,
     0,
   );
   expect(notes.size).toBe(1_000);
   expect(taken(notes, [EXECUTION])).toHaveLength(1_000);
+});
+
+test('an effect of a call that the index does not show yet waits until the ledger was read to its end', () => {
+  const notes = notesOf();
+  notes.sight([shown('PROCESSING')], 1, 0);
+  notes.sight([shown('PENDING')], 2, 2_000);
+  expect(notes.take({ possibleEffects: [], nowMs: 5_000, readUpTo: 0 })).toEqual([]);
+  expect(notes.size).toBe(1);
+  expect(taken(notes, [EXECUTION], 5_000)).toEqual(['PROCESSING']);
+});
+
+test('an effect is noted while no broker says where the ledger ends', async () => {
+  let nowMs = 0;
+  const published: string[] = [];
+  const outbox = new PollOutbox({
+    port: {
+      ...{ processId: 'p', state: () => undefined, possibleEffects: () => [REJECTION], hasApplied: () => false },
+      ledgerEnds: () => new Promise<never>(() => undefined),
+      publish: async (observations) => void published.push(...observations.map(({ observedBy }) => observedBy)),
+      wait: async (ms) => {
+        nowMs += ms;
+        if (nowMs > 5_000) outbox.stop();
+      },
+    },
+    clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
+    ...{ heldForMsMax: 60_000, onPublished: () => undefined },
+  });
+  const { transaction } = shown('REJECTED');
+  outbox.add({ transactions: [transaction], beganMs: 0, endedMs: 0, announcedFromMs: 0, windowFromMs: 0 });
+  await expect.poll(() => nowMs).toBeGreaterThan(5_000);
+  expect(published).toEqual(['EFFECT']);
 });

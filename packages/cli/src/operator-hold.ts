@@ -38,9 +38,11 @@ interface PlacedOrder {
 }
 
 interface Confirmation {
-  /** Lanes whose ledger does not have the order yet. */
+  /** Lanes whose ledger does not have the order yet, or not any more. */
   readonly pending: readonly number[];
-  /** Those lanes in words, with the members that own them. */
+  /** Those of them where a later order has replaced it: they confirm it no more. */
+  readonly overtaken: readonly number[];
+  /** The others in words, with the members that own them. */
   readonly unconfirmed: string;
   /** When the last lane confirmed it, by the brokers' clock, which may differ from the operator's; null: none has. */
   readonly confirmedMs: number | null;
@@ -74,7 +76,8 @@ async function confirmationOf(
   wait: OrderWait,
 ): Promise<Confirmation> {
   const kafka = cliKafka(settings);
-  const pending = new Set(offsets.keys());
+  const [pending, overtaken] = [new Set(offsets.keys()), new Set<number>()];
+  const waited = (): number[] => [...pending].filter((lane) => !overtaken.has(lane));
   let confirmedMs: number | null = null;
   const reader = await openTopicReader(kafka, {
     topics: [topicNames(settings.TOPIC_PREFIX).ledger],
@@ -85,31 +88,34 @@ async function confirmationOf(
       if (key?.toString() !== HOLD_KEY || value === null) return;
       const offset = offsets.get(partition);
       if (offset === undefined) return;
-      if (isCarriedOut(decodeHolds(value), order, offset)) {
+      const holds = decodeHolds(value);
+      overtaken.delete(partition);
+      if (isCarriedOut(holds, order, offset)) {
         pending.delete(partition);
         confirmedMs = Math.max(confirmedMs ?? timestampMs, timestampMs);
+      } else {
+        pending.add(partition);
+        if (BigInt(holds.offset ?? -1) > offset) overtaken.add(partition);
       }
-      // A later or concurrent order of another operator has reverted it.
-      else pending.add(partition);
     },
   });
   const untilMs = performance.now() + wait.forMs;
   let [unconfirmed, askedMs] = ['', -Infinity];
   try {
-    while (pending.size > 0 && performance.now() < untilMs) {
+    while (waited().length > 0 && performance.now() < untilMs) {
       // A failed reader rejects.
       await Promise.race([delay(CHECK_INTERVAL_MS), reader.ended]);
-      if (pending.size === 0 || performance.now() - askedMs < ASK_INTERVAL_MS) continue;
+      if (waited().length === 0 || performance.now() - askedMs < ASK_INTERVAL_MS) continue;
       askedMs = performance.now();
-      const now = await ownersInWords(kafka, settings, [...pending]);
+      const now = await ownersInWords(kafka, settings, waited());
       if (now !== unconfirmed) wait.onWaiting(now);
       unconfirmed = now;
     }
   } finally {
     await reader.close();
   }
-  if (pending.size > 0) unconfirmed = await ownersInWords(kafka, settings, [...pending]);
-  return { pending: [...pending], unconfirmed, confirmedMs };
+  if (waited().length > 0) unconfirmed = await ownersInWords(kafka, settings, waited());
+  return { pending: [...pending], overtaken: [...overtaken], unconfirmed, confirmedMs };
 }
 
 /**

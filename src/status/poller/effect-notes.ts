@@ -11,6 +11,16 @@ import type { PolledObservation } from './news.ts';
 interface Sighting {
   readonly observation: PolledObservation;
   readonly sinceMs: number;
+  /** Number of the page that showed it last. */
+  readonly addition: number;
+}
+
+export interface NotesLook {
+  /** The index has everything that was committed before this addition. */
+  readonly readUpTo: number;
+  readonly possibleEffects: readonly PossibleEffect[];
+  /** Monotonic, as all times here. */
+  readonly nowMs: number;
 }
 
 /** Bounds memory. A page that comes when it is full shows its effects again with the next poll. */
@@ -33,32 +43,43 @@ export class EffectNotes {
     return this.#sightings.size;
   }
 
-  /** @param nowMs monotonic, as all times here */
-  sight(observations: readonly PolledObservation[], nowMs: number): void {
+  /**
+   * @param addition counts up
+   * @returns whether the page shows an effect that the ledger lacks
+   */
+  sight(observations: readonly PolledObservation[], addition: number, nowMs: number): boolean {
+    let isSighted = false;
     for (const observation of observations) {
       const { id } = observation.transaction;
       const earlier = this.#sightings.get(id);
       if (earlier === undefined && this.#sightings.size >= SIGHTINGS_MAX) continue;
-      if (this.#isUnknown(observation, earlier?.observation.transaction.status))
-        this.#sightings.set(id, { observation, sinceMs: earlier?.sinceMs ?? nowMs });
+      if (!this.#isUnknown(observation, earlier?.observation.transaction.status)) continue;
+      this.#sightings.set(id, { observation, addition, sinceMs: earlier?.sinceMs ?? nowMs });
+      isSighted = true;
     }
+    return isSighted;
   }
 
-  /** Takes each sighting once a call would have ended: what it shows is noted if a call without an answer may have caused it. */
-  take(possibleEffects: readonly PossibleEffect[], nowMs: number): PolledObservation[] {
+  /**
+   * What is noted, once a call would have ended: effects that a call without an answer may have caused. The others are forgotten
+   * once the ledger was read to its end: then each such call is known.
+   */
+  take({ nowMs, possibleEffects, readUpTo }: NotesLook): PolledObservation[] {
     const due = [...this.#sightings.values()].filter(({ sinceMs }) => nowMs - sinceMs >= CALL_MS);
     if (due.length === 0) return [];
-    for (const { observation } of due) this.#sightings.delete(observation.transaction.id);
     const ids = new Set(possibleEffects.flatMap((effect) => (effect.on === 'transaction' ? effect.transactionId : [])));
     const quoteIds = new Set(possibleEffects.flatMap((effect) => (effect.on === 'quote' ? effect.quoteId : [])));
-    return due
-      .map(({ observation }): PolledObservation => ({ ...observation, observedBy: 'EFFECT' }))
-      .filter((observation) => {
-        const { id, otherFieldsJson, type } = observation.transaction;
-        const quoteId = this.#stateOf(id)?.quoteId ?? quoteIdAmong(otherFieldsJson);
-        const isOnQuote = quoteId === null ? type !== 'INCOMING' && quoteIds.size > 0 : quoteIds.has(quoteId);
-        return (ids.has(id) || isOnQuote) && this.#isUnknown(observation);
-      });
+    const noted: PolledObservation[] = [];
+    for (const { addition, observation } of due) {
+      const { id, otherFieldsJson, type } = observation.transaction;
+      const quoteId = this.#stateOf(id)?.quoteId ?? quoteIdAmong(otherFieldsJson);
+      const isOnQuote = quoteId === null ? type !== 'INCOMING' && quoteIds.size > 0 : quoteIds.has(quoteId);
+      const mayBeCaused = ids.has(id) || isOnQuote;
+      if (!mayBeCaused && addition > readUpTo) continue;
+      this.#sightings.delete(id);
+      if (mayBeCaused && this.#isUnknown(observation)) noted.push({ ...observation, observedBy: 'EFFECT' });
+    }
+    return noted;
   }
 
   #isUnknown({ transaction }: PolledObservation, sighted: string | null = null): boolean {

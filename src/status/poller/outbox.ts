@@ -52,6 +52,7 @@ export class PollOutbox {
   #additions = 0;
   /** Number of the last addition after which the ledger was read to its end. */
   #readUpTo = 0;
+  #readingOn: Promise<void> | null = null;
   #reading: { readonly ends: LedgerEnds; readonly addition: number; readonly askedMs: number } | null = null;
   #record: { readonly record: PollRecord; readonly addition: number } | null = null;
   #isWorking = false;
@@ -74,9 +75,11 @@ export class PollOutbox {
   add(page: ListedPage): void {
     const nowMs = this.#options.clock.monotonicMs();
     const shown = observationsOf(page, this.#options.port.processId);
-    this.#notes.sight(shown, nowMs);
     const news = this.#news.among(shown, page).filter(({ transaction }) => !this.#held.has(transaction));
-    if (news.length > 0) this.#held.add(news, ++this.#additions, nowMs);
+    const addition = this.#additions + 1;
+    if (!this.#notes.sight(shown, addition, nowMs) && news.length === 0) return;
+    this.#additions = addition;
+    this.#held.add(news, addition, nowMs);
     this.#begin();
   }
 
@@ -119,11 +122,18 @@ export class PollOutbox {
 
   async #look(): Promise<void> {
     const { clock, port } = this.#options;
-    await this.#readOn();
-    const [nowMs, possibleEffects] = [clock.monotonicMs(), port.possibleEffects()];
+    // Notes do not wait for a broker that does not answer.
+    this.#readingOn ??= this.#readOn().finally(() => (this.#readingOn = null));
+    await Promise.race([this.#readingOn, port.wait(LOOK_MS)]);
     const stateOf = (id: string): TransactionState | undefined => port.state(id) ?? undefined;
-    const noted = this.#notes.take(possibleEffects, nowMs);
-    const free = this.#held.take({ readUpTo: this.#readUpTo, possibleEffects, stateOf, nowMs });
+    const look = {
+      readUpTo: this.#readUpTo,
+      possibleEffects: port.possibleEffects(),
+      stateOf,
+      nowMs: clock.monotonicMs(),
+    };
+    const noted = this.#notes.take(look);
+    const free = this.#held.take(look);
     await this.#publish(free, noted);
     if (this.#isWaiting()) await port.wait(LOOK_MS);
   }

@@ -3,6 +3,7 @@ import { Argument } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { isInForce, ORDER_TEXT_MAX, type HoldOrder } from '../../../../src/ledger/holds.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
+import { lanesInWords } from 'payment-processor-contract/keys';
 import { settledWithin } from 'payment-processor-contract/settled-within';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
@@ -33,7 +34,7 @@ Held commands wait in Kafka or in the ledger. At their own time limit they end: 
 Look-ups continue. A hold of execute-quote also holds quotes that lead to an execution.
 A later hold of a type replaces an earlier one; the command prints which. It needs no schema registry.
 Exits with 5 in two cases:
-- A lane has not confirmed in time. The hold is written to every lane, and in force in the lanes that confirmed.
+- A lane has not confirmed in time, or has a later order. The hold is written to every lane, and in force in the lanes that confirmed.
 - Kafka has not confirmed the write to a lane. The hold may be written there.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
@@ -46,7 +47,7 @@ Examples:
     'released',
   ).details(`
 Without a type it releases all types. It prints whose holds it ends. Exits with 5 when a lane has not confirmed in time,
-or Kafka has not confirmed the write to a lane. That lane may still hold its commands.
+a later order replaced it, or Kafka has not confirmed the write to a lane. That lane may still hold its commands.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
@@ -68,7 +69,7 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       const placed = await placeOrder(settings, order);
       // Only now: until the order was written, others could write theirs.
       const replaced = await replacedHolds(output, order, readOrders(settings, orderedMs, placed.offsets));
-      const { confirmedMs, pending, unconfirmed } = await awaitConfirmation(settings, placed, {
+      const { confirmedMs, overtaken, pending, unconfirmed } = await awaitConfirmation(settings, placed, {
         forMs: flags.waitFor,
         onWaiting: (unconfirmedNow) => output.note(`written to every lane; waiting for ${unconfirmedNow}`),
       });
@@ -80,6 +81,12 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
         isConfirmed ? doneText(order, lanes, Math.max(Date.now(), confirmedMs ?? 0)) : [],
       );
       if (isConfirmed) return;
+      if (overtaken.length > 0) {
+        throw new CliFailure(
+          'noResult',
+          `the ${name} was written to every lane, but a later order replaced it in ${lanesInWords(overtaken)}: \`holds\` shows whose. Ask them before you repeat the command`,
+        );
+      }
       const calls = name === 'hold' ? 'calls may still begin there' : 'commands may still be held there';
       throw new CliFailure(
         'noResult',

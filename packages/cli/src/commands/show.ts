@@ -57,7 +57,7 @@ export function addShowCommand(program: CliCommand): void {
 It reads the topics of commands, decisions, results, dead letters and status changes, and the whole ledger. It prints what a
 limit cut off (not read), and what the ledger does not keep, such as the answer to each call (not kept). Account numbers
 and personal data are masked. With --transaction or --quote it reads every lane, and shows at most ${KEYS_MAX} keys.
-With --output json each key is one document.
+With --output json each key is one document; if isCutShort is true, a later state may not have been read.
 Exits with 3 when the key, transaction or quote is not known anywhere. Exits with 1 when it found nothing but could not read
 everything, because time was up or a Kafka transaction is open.
 Settings: KAFKA_BROKERS, SCHEMA_REGISTRY_URL, TOPIC_PREFIX.
@@ -66,7 +66,7 @@ Examples:
   $ npm run cli -- show order-17
   $ npm run cli -- show --transaction Transaction:5
   $ npm run cli -- show --hash 9f86d081884c7d65
-  $ npm run --silent cli -- --output json show order-17 | jq '{state, outcome, calls, runbooks}'`,
+  $ npm run --silent cli -- --output json show order-17 | jq '{state, outcome, isCutShort, calls, runbooks}'`,
     )
     .runs(async (output, key: string | undefined, flags: ShowFlags) => {
       const asked = [key, flags.transaction, flags.quote, flags.hash, flags.offset].filter(

@@ -66,6 +66,7 @@ export function storyDocument(story: Story, isUnmasked: boolean): object {
     runbooks: runbooksOf(story),
     notKept: notKept(story),
     notRead: cuts,
+    isCutShort: story.isCutShort,
   };
   // The operator gave the key, so it is not masked in headers and records.
   return { key, ...(masksOf(isUnmasked).value(document) as object) };
