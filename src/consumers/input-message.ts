@@ -152,7 +152,7 @@ function cutOf(part: Buffer | null): CutBytes | null {
 }
 
 function bytesOf(headers: readonly Header[]): number {
-  return headers.reduce((sum, { name, value }) => sum + name.length + (value?.length ?? 0), 0);
+  return headers.reduce((sum, { name, value }) => sum + Buffer.byteLength(name) + (value?.length ?? 0), 0);
 }
 
 function ownBytes(bytes: Buffer): Buffer {

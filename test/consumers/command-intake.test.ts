@@ -96,6 +96,11 @@ test('a batch that cannot be read is no message', async () => {
   expect(read).toMatchObject({ kind: 'dead-letter', letter: { reason: 'UNREADABLE_BATCH' } });
 });
 
+test('names of headers count in bytes: a message of long names is not kept whole', () => {
+  const { cut } = taken(null, { headers: { ['漢'.repeat(400_000)]: Buffer.from('x') } });
+  expect(cut).not.toBeNull();
+});
+
 test('a message beyond the limit of a command is moved to its lane by reference', () => {
   const message = taken(Buffer.alloc(500_000));
   const moved = movedRecord(1, originalMessage(PLACE, 2, message), sizeProblem(message) !== null);

@@ -79,8 +79,8 @@ export class ResultAwaiter {
     const stop = this.live.listen(key, {
       onEvent: (event) => {
         if (event.kind === 'result' && (isAnswerTo(event, asked) || isRevisionOf(answer, event))) take(event);
-        // Its header alone identifies it as the answer.
-        if (event.kind === 'unreadable' && isAddressedTo(event.headers, asked)) {
+        // Its header alone identifies it as the answer. Once there is one, it may be a later revision of that.
+        if (event.kind === 'unreadable' && (answer !== null || isAddressedTo(event.headers, asked))) {
           reject(
             new PaymentClientError(
               'RESULT_UNREADABLE',

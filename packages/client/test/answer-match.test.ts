@@ -1,7 +1,7 @@
 /** Which results of a key are believed to answer a message, and that the processor's fingerprint is the client's. */
 import { describe, expect, test } from 'vitest';
 import { isAddressedTo, isAnswerTo, type Asked } from '../src/answer-match.ts';
-import type { PaymentEvent } from '../src/events.ts';
+import type { CommandResult, PaymentEvent } from '../src/events.ts';
 import { LiveEvents } from '../src/live-events.ts';
 import { checkCommand, fingerprintOf } from '../src/publisher.ts';
 import { ResultAwaiter } from '../src/result-awaiter.ts';
@@ -101,6 +101,19 @@ test('headers alone tell of a result that cannot be read only where they name th
   expect(isAddressedTo({ 'in-reply-to': 'mine', 'command-fingerprint': 'others' }, MINE)).toBe(false);
   expect(isAddressedTo({ 'command-fingerprint': 'my-fields' }, MINE)).toBe(false);
   expect(isAddressedTo({}, {})).toBe(false);
+});
+
+test('an answer does not stand once a later event of its key cannot be read', async () => {
+  const live = new LiveEvents();
+  const awaited = new ResultAwaiter(live).expect('k', { ...MINE, timeoutMs: 60_000 });
+  const place = { topic: 'results', partition: 0, timestampMs: 1, key: 'k', id: null, uniqueId: null };
+  const expired = resultOf('k', { outcome: 'EXPIRED' }) as CommandResult;
+  const ofMine = { 'in-reply-to': 'mine', 'command-fingerprint': 'my-fields' };
+  live.take({ ...place, offset: 1n, headers: ofMine, kind: 'result', isReplayed: true, value: expired });
+  // The revision that an operator's RETRY made: its message is the first one, which another publisher sent.
+  const headers = { ...ofMine, 'in-reply-to': 'first' };
+  live.take({ ...place, offset: 2n, headers, kind: 'unreadable', problem: 'a later release', bytes: null });
+  await expect(awaited).rejects.toMatchObject({ code: 'RESULT_UNREADABLE' });
 });
 
 describe.each(COMMAND_TYPES)('the fingerprint of %s', (commandType) => {
