@@ -18,6 +18,8 @@ import { doubtful, finish, inDoubt, intentOf, next, possiblySent, reasonOf, wait
 import { verdictOf, type Verdict } from './verdict.ts';
 import { withinReach } from './wrong-clocks.ts';
 
+/** A quote in one of these was not executed. */
+const UNEXECUTED_STATUSES: ReadonlySet<string> = new Set(['PENDING', 'EXPIRED']);
 /** Of a proof that no longer holds. */
 const NO_ATTEMPTS = -1;
 
@@ -100,8 +102,7 @@ function answered(entry: Entry, event: Extract<LedgerEvent, { kind: 'answered' }
   const isConflict = event.reading.kind === 'conflict';
   // A proxy, not the service, may have deferred an earlier call. If the service took that call, it may say so only now.
   const isRepeated =
-    entry.turnedAway > 0 &&
-    (isConflict ? isLookedUp || settlement === 'SAME_KEY' : isLookedUp && settlement === 'LOOK_UP');
+    entry.turnedAway > 0 && (isLookedUp || (isConflict && settlement !== 'HARMLESS' && settlement !== 'SANDBOX'));
   const verdict = verdictOf(event.reading, settlement, {
     inDoubt: isRepeated || (entry.firstSentMs !== null && !(isDecidedByOperator && !isConflict)),
     mayBeUnderWay: entry.lastEndedMs !== null && event.beganMs < lookUpFromMs(entry.lastEndedMs, policy),
@@ -168,11 +169,11 @@ function accepted(
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
   const { quote } = verdict;
   const isSameQuote = quote !== null && quote.id === entry.quoted?.quoteId;
+  if (isSameQuote && !UNEXECUTED_STATUSES.has(quote.status ?? 'PENDING')) {
+    const reason = `the service returns the same quote for this key, and its status is ${quote.status}`;
+    return finish(entry, unknownResult(entry, `${reason}: another command may have executed it`, nowMs), seen);
+  }
   if (quote?.status === 'PROCESSING' || quote?.status === 'COMPLETED') {
-    if (isSameQuote) {
-      const reason = `the service returns the same quote for this key, and its status is ${quote.status}`;
-      return finish(entry, unknownResult(entry, `${reason}: another command may have executed it`, nowMs), seen);
-    }
     // We did not ask for that. Executing this quote would be refused, and executing another would pay twice.
     warnings.push(`the service executed the quote as soon as it created it: its status is ${quote.status}`);
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);

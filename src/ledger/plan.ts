@@ -59,7 +59,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
       if (!isTooLate && keyProblem === null) return { kind: 'call' };
       // An entry that we may not call again can still be looked up.
       if (queryOf(entry, firstSentMs) !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
-      const why = keyProblem ?? `${limitPassed(entry)} before it could be repeated`;
+      const why = keyProblem ?? `${limitPassed(entry)} before a call could settle it`;
       return giveUp(`a call got no clear answer, and ${why}`);
     }
     case 'HARMLESS':

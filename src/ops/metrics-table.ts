@@ -124,7 +124,7 @@ export const METRICS = {
   oldestUnansweredSeconds: {
     name: 'payments_oldest_unanswered_seconds',
     type: 'gauge',
-    help: 'Age of the oldest command without a result, in Kafka or in the ledger; 0 if there is none.',
+    help: 'Age of the oldest command without a result, in Kafka or in the ledger of an open lane; 0 if there is none.',
     labels: { command: COMMANDS },
   },
   oldestNotHeldSeconds: {

@@ -43,15 +43,18 @@ test.each(['PROCESSING', 'COMPLETED'])('a quote that was %s when it came is not 
   expect(result.warnings).toEqual([`the service executed the quote as soon as it created it: its status is ${status}`]);
 });
 
-test('a quote that comes again, executed by somebody, is not told as the payment of this command', () => {
-  const waited = quoted(creating, 2_000, 60_000);
-  const again = entryOf(due(waited, 70_000));
-  const quote = aQuote({ id: waited.quoted?.quoteId ?? '', transactionId: 'Transaction:1', status: 'PROCESSING' });
-  const reading = { kind: 'accepted', httpStatus: 201, quote, transaction: null } as const;
-  const result = resultOf(answered(again, { ...reading, rawResponse: null, warnings: [] }, 71_000));
-  expect(result.outcome).toBe('UNKNOWN');
-  expect(result.error?.message).toContain('the same quote for this key, and its status is PROCESSING');
-});
+test.each(['PROCESSING', 'FAILED', 'NEW_STATUS'])(
+  'a quote that comes again and is %s is not told as unexecuted, nor as our payment',
+  (status) => {
+    const waited = quoted(creating, 2_000, 60_000);
+    const again = entryOf(due(waited, 70_000));
+    const quote = aQuote({ id: waited.quoted?.quoteId ?? '', transactionId: 'Transaction:1', status });
+    const reading = { kind: 'accepted', httpStatus: 201, quote, transaction: null } as const;
+    const result = resultOf(answered(again, { ...reading, rawResponse: null, warnings: [] }, 71_000));
+    expect(result.outcome).toBe('UNKNOWN');
+    expect(result.error?.message).toContain(`the same quote for this key, and its status is ${status}`);
+  },
+);
 
 describe.each([
   ['had run out when they came', -60_000],

@@ -129,6 +129,24 @@ test('a refusal after a look-up that found nothing executed is looked up again, 
   expect(due(takenOver, 10_000, keyed).kind).toBe('look-up');
 });
 
+test.each([
+  ['transfer-in', 'conflict', aPolicy({ idempotentOperations: new Set() }), 'UNKNOWN'],
+  ['transfer-in', 'conflict', aPolicy(), 'doubt'],
+  ['transfer-in', 'refused', aPolicy(), 'REFUSED'],
+  ['execute-quote', 'refused', aPolicy(), 'doubt'],
+  ['create-quote', 'conflict', aPolicy(), 'REFUSED'],
+] as const)(
+  '%s that was deferred, then got %s: the service may have taken the first call',
+  (type, row, by, expected) => {
+    expect(effectOf(decide({ ...entryAt(type), turnedAway: 1 }, answered(row), by))).toBe(expected);
+  },
+);
+
+test('a deferred call whose key is honoured is not refused by a status that need not be its answer', () => {
+  const event = { ...answered('refused'), reading: { ...READINGS.refused, httpStatus: 403 } };
+  expect(effectOf(decide({ ...entryAt('execute-quote'), turnedAway: 1 }, event, keyed))).toBe('waits');
+});
+
 test('the wait that the service asks for is kept', () => {
   const decision = decide(entryAt('transfer-in'), answered('told to wait'), aPolicy());
   expect(decision).toMatchObject({ entry: { phase: { state: 'PARKED', untilMs: 9_000 } } });

@@ -40,11 +40,18 @@ async function shown(processor: FakeProcessor, names: readonly string[]): Promis
 test('doubt in lanes that no member reports is not 0', async () => {
   const names = ['Admitted, unfinished', 'In doubt'];
   expect(await shown(owner(LANES), names)).toEqual(['0: 0 keys remembered', '0: nothing to settle']);
-  expect(await shown(owner([0, 1]), names)).toEqual([
+  expect(await shown(owner([0, 1]), names)).toEqual(['0 or more: 0 keys remembered', '0 or more: 4 lanes not counted']);
+  expect(await shown(owner([]), names)).toEqual(['not known: 0 keys remembered', 'not known: 6 lanes not counted']);
+});
+
+test.each(['acquiring', 'stopped'] as const)('doubt in lanes that are %s is not 0', async (stage) => {
+  const processor = owner(LANES);
+  for (const [lane, status] of processor.lanes.lanes) processor.setLane(lane, { ...status, stage, entries: [] });
+  expect(await shown(processor, ['Admitted, unfinished', 'In doubt', 'Oldest without a result'])).toEqual([
     '0 or more: 0 keys remembered',
-    '0 or more: 4 lanes not reported',
+    '0 or more: 6 lanes not counted',
+    expect.stringMatching(/^not known/),
   ]);
-  expect(await shown(owner([]), names)).toEqual(['not known: 0 keys remembered', 'not known: 6 lanes not reported']);
 });
 
 test('dead letters are not 0 while their topic is unread, neither on the page nor for the alert', async () => {

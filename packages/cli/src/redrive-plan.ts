@@ -12,7 +12,7 @@ import { CliFailure, unsent } from './exit-codes.ts';
 import { readKeys, type KnownKeys } from './ledger.ts';
 import { forgottenText, isUnread, relatedDoubts, stateOf, whyItMayBePaid } from './payment-doubts.ts';
 import { RedriveFamilies, type Letter } from './redrive-families.ts';
-import { contentName, letterName, noteText, whomToAsk, type RedriveNote } from './redrive-note.ts';
+import { contentName, handledText, letterName, noteText, whomToAsk, type RedriveNote } from './redrive-note.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { wholeLetter } from './read-letter.ts';
 import { ANSWERED_REASONS, inText, originalHeaders, summaryOf } from './dead-letter.ts';
@@ -236,12 +236,21 @@ function placed({ letter, ownKey }: TargetedLetter): Letter {
   return { place: letterName(letter), origin: ownKey ?? contentName(inText(letter)) };
 }
 
-/** How the letter itself was handled last; null: it was not. */
+/**
+ * How the letter itself was handled; null: it was not. Of redrives at the same time one was published, which their notes do not
+ * show: each key has to be checked.
+ */
 function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): string | null {
-  const last = redrives.get(letterName(letter))?.at(-1);
-  if (last === undefined) return null;
-  const again = last.because === null ? `. If it is not there, redrive this one under ${last.key} again` : '';
-  return `the dead letter was ${noteText(last)}: ${whomToAsk(last)}${again}`;
+  const handled = redrives.get(letterName(letter)) ?? [];
+  const notes = [...new Map(handled.map((note) => [handledText(note), note])).values()];
+  if (notes.length === 0) return null;
+  const [first] = notes.filter(({ because }) => because === null);
+  const missing = notes.length === 1 ? 'it is not there' : 'it is under none of these keys';
+  const again =
+    first === undefined || handled.at(-1)?.because !== null
+      ? ''
+      : `. If ${missing}, redrive this one under ${first.key} again`;
+  return `the dead letter was ${notes.map(noteText).join(', then ')}: ${notes.map(whomToAsk).join(', and ')}${again}`;
 }
 
 /** One letter that cannot be sent must not block the others. */

@@ -18,6 +18,7 @@ function plan(
     ownKey = 'order-1',
     forgotten = [],
     redriven = [],
+    place = '2/9',
     earlier,
   }: {
     days?: number;
@@ -27,18 +28,20 @@ function plan(
     ownKey?: string;
     forgotten?: string[];
     redriven?: readonly RedriveNote[];
+    /** The dead letter that was redriven; 2/15 is the one that is planned. */
+    place?: string;
     /** The entry of the key `order`. */
     earlier?: Entry | null;
   } = {},
 ) {
   const headers = { 'dlq-reason': [Buffer.from('SET_ASIDE')], 'dlq-topic': [Buffer.from('commands')] };
-  const place = { topic: 'letters', partition: 2, offset: 15n, timestampMs: Date.now() - days * DAY_MS };
-  const letter = { ...place, key: Buffer.from(ownKey), value: Buffer.from('{}'), headers };
+  const letterPlace = { topic: 'letters', partition: 2, offset: 15n, timestampMs: Date.now() - days * DAY_MS };
+  const letter = { ...letterPlace, key: Buffer.from(ownKey), value: Buffer.from('{}'), headers };
   const entries = new Map<string, Entry | null>(forgotten.map((name) => [name, null]));
   if (own !== undefined) entries.set(ownKey, own);
   if (earlier !== undefined) entries.set('order', earlier);
   const target = { topic: 'commands', key, commandType: 'transfer-in' as const };
-  const notes = new Map([['2/9', redriven]]);
+  const notes = new Map([[place, redriven]]);
   const options = { key: null, keySuffix: null, headers: new Map(), notes, isBulk, mayPayTwice };
   const ledger = { entries, knownFromMs: [Date.now() - 7 * DAY_MS] };
   const known = { ledger, families: new RedriveFamilies(redriven) };
@@ -83,6 +86,14 @@ describe('a letter whose own key may have been paid', () => {
     expect(() => plan(undefined, { redriven, key: 'order-1-again' })).toThrow(words);
     expect(() => plan(undefined, { redriven, key: 'order-1-again', ...UNFLAGGED })).toThrow(REQUIRES_FLAG);
     expect(plan(undefined, { redriven, key: 'order-1-again', ...FLAGGED }).at(-1)).toMatch(words);
+  });
+
+  test('by redrives at the same time, of which one was published: each of their keys is to be checked', () => {
+    const own = [redriveOf('order-1', 'order-1b'), { ...redriveOf('order-1', 'order-1c'), id: 'note-2' }];
+    const redriven = own.map((note) => ({ ...note, letterOffset: 15n }));
+    expect(() => plan(undefined, { redriven, place: '2/15', key: 'order-1b', ...UNFLAGGED })).toThrow(
+      /under order-1b by dana .*, then .*under order-1c by dana .*`show order-1b`, and .*`show order-1c`\. If it is under none of these keys, redrive this one under order-1b again/,
+    );
   });
 
   test('by the command of an earlier key is left out of many, and alone requires a flag', () => {

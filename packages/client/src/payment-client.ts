@@ -163,6 +163,7 @@ export class PaymentClient {
   ): Promise<CreateAndExecuteAnswer> {
     return withClientErrors(async () => {
       const { keys, approve, ...requested } = options;
+      if (keys === undefined) requireKey(key);
       const { create: createKey, execute: executeKey } = keys ?? { create: `${key}:create`, execute: `${key}:execute` };
       // Reject an invalid key before the quote is made.
       checkCommand('execute-quote', executeKey, { quoteId: 'Quote:0' });
@@ -261,7 +262,10 @@ export class PaymentClient {
 
 async function callApprove(approve: NonNullable<CreateAndExecuteOptions['approve']>, quote: Quote): Promise<boolean> {
   try {
-    return await approve(quote);
+    // From JavaScript it may be anything, such as an object that says no.
+    const answer: unknown = await approve(quote);
+    if (typeof answer === 'boolean') return answer;
+    throw new TypeError(`it returned ${typeof answer}, not true or false`);
   } catch (error) {
     throw new PaymentClientError('HANDLER_FAILED', `approve: ${messageOf(error)}`, { cause: error });
   }

@@ -22,9 +22,16 @@ export async function onceRemembered(
   { kind, uniqueId }: Pick<PaymentEvent, 'kind' | 'uniqueId'>,
   handle: () => Promise<void>,
 ): Promise<void> {
-  if (uniqueId !== null && (await callStore(() => seen?.has(uniqueId))) === true) return;
+  if (seen !== null && uniqueId !== null && (await callStore(() => isSeen(seen, uniqueId)))) return;
   await handle();
   if (uniqueId !== null && kind !== 'unreadable') await callStore(() => seen?.remember(uniqueId));
+}
+
+/** From JavaScript it may be a number, such as a row count: as no, it would handle each event again. */
+async function isSeen(seen: SeenEvents, uniqueId: string): Promise<boolean> {
+  const answer: unknown = await seen.has(uniqueId);
+  if (typeof answer === 'boolean') return answer;
+  throw new TypeError(`has() returned ${typeof answer}, not true or false`);
 }
 
 async function callStore<Value>(call: () => Promise<Value> | Value): Promise<Value> {

@@ -143,6 +143,14 @@ describe.each([
     expect(await client.awaitSettled('pay:execute', WAIT)).toMatchObject(settled);
   });
 
+  test('an answer that is no boolean approves nothing, and there is no payment without a key', async () => {
+    const odd = { ...WAIT, approve: (() => ({ approved: false })) as never };
+    const refused = client.createAndExecute('odd', createQuoteOf('odd'), odd);
+    await expect(refused).rejects.toMatchObject({ code: 'HANDLER_FAILED' });
+    const keyless = client.createAndExecute(undefined as never, createQuoteOf('odd'), WAIT);
+    await expect(keyless).rejects.toMatchObject({ code: 'INVALID_OPTION' });
+  });
+
   test('a quote that is not approved executes nothing', async () => {
     const answer = await client.createAndExecute('dear', createQuoteOf('dear'), { ...WAIT, approve: () => false });
     expect(answer.stage).toBe('declined');

@@ -101,6 +101,15 @@ test('a clock that was ahead or behind for a while forgets no id', async () => {
   vi.useRealTimers();
 });
 
+test('an answer of has() that is no boolean is an error: taken for no, each event would be handled again', async () => {
+  const handled = onceRemembered(
+    { has: () => 1 as never, remember: () => undefined },
+    { kind: 'result', uniqueId: 'one' },
+    async () => undefined,
+  );
+  await expect(handled).rejects.toMatchObject({ code: 'HANDLER_FAILED' });
+});
+
 test('a file that another process still writes to is waited for', async () => {
   const path = join(folder, 'locked.sqlite');
   (await SqliteSeenEvents.open(path)).close();

@@ -5,7 +5,14 @@
 import * as crypto from 'node:crypto';
 import { z } from 'zod';
 import { createQuote, illFormedOthers, isSenderInfoMisplaced } from './command-fields/create-quote.ts';
-import { int64, optionalInt64, optionalText, requiredId, requiredText } from './command-fields/field-shapes.ts';
+import {
+  int64,
+  optionalInt64,
+  optionalId,
+  optionalText,
+  requiredId,
+  requiredText,
+} from './command-fields/field-shapes.ts';
 import type { CommandType } from './commands.ts';
 import { shownPath } from './json-ambiguity.ts';
 import {
@@ -47,7 +54,7 @@ const transferInAccount = z.strictObject({ accountId: requiredText });
 
 const FIELD_SCHEMAS: { [Type in CommandType]: z.ZodType<CommandFields[Type]> } = {
   'create-quote': createQuote,
-  'execute-quote': z.strictObject({ quoteId: requiredId, transactionId: optionalText }),
+  'execute-quote': z.strictObject({ quoteId: requiredId, transactionId: optionalId }),
   // The service decides whether an amount is acceptable.
   'transfer-in': z.strictObject({ source: transferInAccount, destination: transferInAccount, amount: optionalInt64 }),
   'reject-transaction': z.strictObject({ transactionId: requiredId, reason: optionalText }),

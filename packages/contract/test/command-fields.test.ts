@@ -237,6 +237,11 @@ describe('text that is not Unicode', () => {
   });
 });
 
+test('an execution that names an empty transaction is INVALID: a look-up would never find it', () => {
+  const { read } = intake('execute-quote', '{"quoteId":"Q","transactionId":""}');
+  expect(read.ok ? [] : read.problems).toEqual([{ path: 'transactionId', message: 'must not be empty' }]);
+});
+
 describe('senderCustomerInfo', () => {
   const to = (destination: string): string =>
     quote(',"lookupId":"L","senderCustomerInfo":{"x":"y"}').replace('{"accountId":"ExternalAccount:1"}', destination);

@@ -59,6 +59,14 @@ export function isLedgerRead({ members }) {
   );
 }
 
+/**
+ * How many lanes' admitted commands nobody counts: no member reports the lane, or its owner has not opened it.
+ * @param {GroupState} state
+ */
+export function uncountedLanes({ lanes, unreportedLanes }) {
+  return unreportedLanes.length + lanes.filter(({ stage }) => stage !== 'open').length;
+}
+
 /** @param {readonly CauseShare[]} shares */
 export function causesInWords(shares) {
   return shares.map(({ cause, messages }) => `${count(messages)}: ${causeInWords(cause)}`).join('; ');

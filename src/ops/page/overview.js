@@ -1,6 +1,14 @@
 /** The upper part of the page: the verdict and key figures. */
 import { byId, element, fillChildren, marked, setText } from './elements.js';
-import { causeInWords, isLagKnown, isLedgerRead, lastMinute, oldestUnanswered, waitingByCause } from './lag.js';
+import {
+  causeInWords,
+  isLagKnown,
+  isLedgerRead,
+  lastMinute,
+  oldestUnanswered,
+  uncountedLanes,
+  waitingByCause,
+} from './lag.js';
 import { verdictOn } from './verdict.js';
 import { blockedOperations, isHeldInPart, serviceInWords } from './service.js';
 import { count, counted, duration, LETTERS_MAX } from './words.js';
@@ -130,7 +138,7 @@ export function figuresOf(state) {
   return [
     {
       name: 'Oldest without a result',
-      value: oldestInWords(oldest, isKnown && state.unreportedLanes.length === 0),
+      value: oldestInWords(oldest, isKnown && uncountedLanes(state) === 0),
       note: asOf ?? 'in Kafka or admitted',
       ...marked(asOf !== null || (oldest !== null && oldest >= 60), 'warning'),
     },
@@ -184,18 +192,19 @@ export function figuresOf(state) {
 }
 
 /**
- * Unreported lanes may have more.
+ * Lanes whose commands nobody counts may have more.
  * @param {string} value
  * @param {GroupState} state
  */
-function atLeast(value, { lanes, unreportedLanes }) {
-  if (lanes.length === 0) return 'not known';
-  return unreportedLanes.length > 0 ? `${value} or more` : value;
+function atLeast(value, state) {
+  if (state.lanes.length === 0) return 'not known';
+  return uncountedLanes(state) > 0 ? `${value} or more` : value;
 }
 
 /** @param {GroupState} state */
-function doubtNote({ unreportedLanes }) {
-  return unreportedLanes.length > 0 ? `${counted(unreportedLanes.length, 'lane')} not reported` : 'nothing to settle';
+function doubtNote(state) {
+  const uncounted = uncountedLanes(state);
+  return uncounted > 0 ? `${counted(uncounted, 'lane')} not counted` : 'nothing to settle';
 }
 
 /** @param {GroupState} state */
@@ -214,7 +223,7 @@ function asFarAsRead(number, isWhole) {
 
 /**
  * @param {number | null} oldest
- * @param {boolean} isWhole every lane is reported
+ * @param {boolean} isWhole every lane is counted
  */
 function oldestInWords(oldest, isWhole) {
   if (oldest === null) return isWhole ? 'none' : 'not known';

@@ -1,6 +1,6 @@
 /** The lower part of the page: figures by command and by lane, and what waits for an operator. */
 import { fillTable, marked } from './elements.js';
-import { causeInWords, causesInWords, isLagKnown, isLedgerRead, waitingByCause } from './lag.js';
+import { causeInWords, causesInWords, isLagKnown, isLedgerRead, uncountedLanes, waitingByCause } from './lag.js';
 import { atMembers, servedOperations } from './service.js';
 import { BREAKERS, count, duration, inWords, OUTCOME_NEEDS_OPERATOR, UNFINISHED } from './words.js';
 
@@ -41,7 +41,7 @@ function showCommands(state) {
         ...marked(waiting > 0, 'warning'),
       },
       {
-        text: oldest !== null ? duration(oldest) : isKnown && state.unreportedLanes.length === 0 ? 'none' : 'not known',
+        text: oldest !== null ? duration(oldest) : isKnown && uncountedLanes(state) === 0 ? 'none' : 'not known',
         isNumber: true,
         ...marked((oldest ?? 0) >= 60, 'warning'),
       },
@@ -158,11 +158,11 @@ function showUnknown(state) {
 }
 
 /** @param {GroupState} state */
-function showUnfinished({ unfinished, unreportedLanes }) {
-  const rows = unfinished.map(({ count: number, oldestSeconds, operation, state }) => {
+function showUnfinished(state) {
+  const rows = state.unfinished.map(({ count: number, oldestSeconds, operation, state: phase }) => {
     /** @type {Cell[]} */
     const cells = [
-      { text: `${state}: ${inWords(UNFINISHED, state)}`, ...marked(state === 'DOUBTFUL', 'warning') },
+      { text: `${phase}: ${inWords(UNFINISHED, phase)}`, ...marked(phase === 'DOUBTFUL', 'warning') },
       { text: operation },
       { text: count(number), isNumber: true },
       { text: duration(oldestSeconds), isNumber: true },
@@ -173,7 +173,7 @@ function showUnfinished({ unfinished, unreportedLanes }) {
     'unfinished',
     ['State', 'Operation', 'Number', 'Oldest'],
     rows,
-    unreportedLanes.length > 0 ? 'None in the lanes that are reported.' : 'None.',
+    uncountedLanes(state) > 0 ? 'None in the lanes that are counted.' : 'None.',
   );
 }
 

@@ -11,6 +11,8 @@ import type { PolledObservation } from './news.ts';
 interface Sighting {
   readonly observation: PolledObservation;
   readonly sinceMs: number;
+  /** As the page shows it. */
+  readonly quoteId: string | null;
   /** Number of the page that showed it last. */
   readonly addition: number;
 }
@@ -54,7 +56,8 @@ export class EffectNotes {
       const earlier = this.#sightings.get(id);
       if (earlier === undefined && this.#sightings.size >= SIGHTINGS_MAX) continue;
       if (!this.#isUnknown(observation, earlier?.observation.transaction.status)) continue;
-      this.#sightings.set(id, { observation, addition, sinceMs: earlier?.sinceMs ?? nowMs });
+      const quoteId = quoteIdAmong(observation.transaction.otherFieldsJson);
+      this.#sightings.set(id, { observation, quoteId, addition, sinceMs: earlier?.sinceMs ?? nowMs });
       isSighted = true;
     }
     return isSighted;
@@ -70,9 +73,9 @@ export class EffectNotes {
     const ids = new Set(possibleEffects.flatMap((effect) => (effect.on === 'transaction' ? effect.transactionId : [])));
     const quoteIds = new Set(possibleEffects.flatMap((effect) => (effect.on === 'quote' ? effect.quoteId : [])));
     const noted: PolledObservation[] = [];
-    for (const { addition, observation } of due) {
-      const { id, otherFieldsJson, type } = observation.transaction;
-      const quoteId = this.#stateOf(id)?.quoteId ?? quoteIdAmong(otherFieldsJson);
+    for (const { addition, observation, quoteId: shownId } of due) {
+      const { id, type } = observation.transaction;
+      const quoteId = this.#stateOf(id)?.quoteId ?? shownId;
       const isOnQuote = quoteId === null ? type !== 'INCOMING' && quoteIds.size > 0 : quoteIds.has(quoteId);
       const mayBeCaused = ids.has(id) || isOnQuote;
       if (!mayBeCaused && addition > readUpTo) continue;

@@ -81,17 +81,14 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
         isConfirmed ? doneText(order, lanes, Math.max(Date.now(), confirmedMs ?? 0)) : [],
       );
       if (isConfirmed) return;
-      if (overtaken.length > 0) {
-        throw new CliFailure(
-          'noResult',
-          `the ${name} was written to every lane, but a later order replaced it in ${lanesInWords(overtaken)}: \`holds\` shows whose. Ask them before you repeat the command`,
-        );
-      }
       const calls = name === 'hold' ? 'calls may still begin there' : 'commands may still be held there';
-      throw new CliFailure(
-        'noResult',
-        `the ${name} was written to every lane, but not confirmed within ${flags.waitFor} ms by ${unconfirmed}. Until these lanes confirm, ${calls}. Repeat the command to keep waiting`,
-      );
+      const late = `not confirmed within ${flags.waitFor} ms by ${unconfirmed}. Until these lanes confirm, ${calls}`;
+      const replacedIn = `a later order replaced it in ${lanesInWords(overtaken)}: \`holds\` shows whose. Ask them before you repeat the command`;
+      const why = [
+        ...(pending.length > overtaken.length ? [late] : []),
+        overtaken.length > 0 ? replacedIn : 'Repeat the command to keep waiting',
+      ];
+      throw new CliFailure('noResult', `the ${name} was written to every lane, but ${why.join('. ')}`);
     });
 }
 

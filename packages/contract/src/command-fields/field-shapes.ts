@@ -29,6 +29,8 @@ const MAP_ENTRIES_MAX = 200;
 export const requiredText = z.string().min(1, 'must not be empty');
 /** An id that goes into a URL path. A dot segment would change the path, even percent-encoded. */
 export const requiredId = requiredText.refine((id) => id !== '.' && id !== '..', 'must not be a dot segment');
+/** An empty one would be looked for, and never found. */
+export const optionalId = requiredText.nullish().transform((value) => value ?? null);
 export const optionalText = z
   .string()
   .nullish()
