@@ -69,6 +69,16 @@ test('a rejection stays, though the payment looks under way afterwards', () => {
   expect(taken(notes, [REJECTION])).toEqual(['REJECTED']);
 });
 
+test('what was noted is not noted again soon, though its lane commits nothing', () => {
+  const notes = notesOf();
+  const notedAt = (nowMs: number, status: string): (string | null)[] => {
+    notes.sight([shown(status)], 1, nowMs);
+    return taken(notes, [EXECUTION], nowMs + 1_000);
+  };
+  expect([notedAt(0, 'PROCESSING'), notedAt(5_000, 'PROCESSING')]).toEqual([['PROCESSING'], []]);
+  expect([notedAt(10_000, 'SENT'), notedAt(15_000, 'SENT'), notedAt(50_000, 'SENT')]).toEqual([['SENT'], [], ['SENT']]);
+});
+
 test('a thousand are kept', () => {
   const notes = notesOf();
   notes.sight(

@@ -244,7 +244,7 @@ function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): st
   const handled = redrives.get(letterName(letter)) ?? [];
   const notes = [...new Map(handled.map((note) => [handledText(note), note])).values()];
   if (notes.length === 0) return null;
-  const [first] = notes.filter(({ because }) => because === null);
+  const first = notes.find(({ because }) => because === null);
   const missing = notes.length === 1 ? 'it is not there' : 'it is under none of these keys';
   const again =
     first === undefined || handled.at(-1)?.because !== null

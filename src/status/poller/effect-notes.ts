@@ -27,6 +27,8 @@ export interface NotesLook {
 
 /** Bounds memory. A page that comes when it is full shows its effects again with the next poll. */
 const SIGHTINGS_MAX = 1_000;
+/** The index shows a note sooner, unless the transaction's lane commits nothing; after this time it is noted again. */
+const NOTED_FOR_MS = 30_000;
 /** Most calls take less. Only a call that takes longer may end in a look-up. */
 const CALL_MS = 1_000;
 
@@ -34,6 +36,8 @@ export class EffectNotes {
   readonly #stateOf: (id: string) => TransactionState | null | undefined;
   /** By transaction, oldest first. */
   readonly #sightings = new Map<string, Sighting>();
+  /** By transaction, oldest first: not in the index yet. */
+  readonly #noted = new Map<string, { readonly status: string | null; readonly atMs: number }>();
 
   /** @param stateOf a transaction's state in the index; null: this release cannot read it */
   constructor(stateOf: (id: string) => TransactionState | null | undefined) {
@@ -45,11 +49,20 @@ export class EffectNotes {
     return this.#sightings.size;
   }
 
+  /** The first addition that still has sightings; Infinity: there is none. */
+  firstAddition(): number {
+    return Math.min(Infinity, ...[...this.#sightings.values()].map(({ addition }) => addition));
+  }
+
   /**
    * @param addition counts up
    * @returns whether the page shows an effect that the ledger lacks
    */
   sight(observations: readonly PolledObservation[], addition: number, nowMs: number): boolean {
+    for (const [id, { atMs }] of this.#noted) {
+      if (nowMs - atMs < NOTED_FOR_MS) break;
+      this.#noted.delete(id);
+    }
     let isSighted = false;
     for (const observation of observations) {
       const { id } = observation.transaction;
@@ -80,7 +93,10 @@ export class EffectNotes {
       const mayBeCaused = ids.has(id) || isOnQuote;
       if (!mayBeCaused && addition > readUpTo) continue;
       this.#sightings.delete(id);
-      if (mayBeCaused && this.#isUnknown(observation)) noted.push({ ...observation, observedBy: 'EFFECT' });
+      if (!mayBeCaused || !this.#isUnknown(observation)) continue;
+      noted.push({ ...observation, observedBy: 'EFFECT' });
+      this.#noted.delete(id);
+      this.#noted.set(id, { status: observation.transaction.status, atMs: nowMs });
     }
     return noted;
   }
@@ -88,7 +104,7 @@ export class EffectNotes {
   #isUnknown({ transaction }: PolledObservation, sighted: string | null = null): boolean {
     const known = this.#stateOf(transaction.id);
     if (known === null) return false;
-    const effect = sighted ?? known?.effectStatus ?? null;
+    const effect = sighted ?? this.#noted.get(transaction.id)?.status ?? known?.effectStatus ?? null;
     return effectAfter(effect, transaction) !== effect;
   }
 }

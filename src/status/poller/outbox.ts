@@ -144,7 +144,8 @@ export class PollOutbox {
 
   async #publish(free: readonly PolledObservation[], noted: readonly PolledObservation[]): Promise<void> {
     const { clock, onPublished, port } = this.#options;
-    const isRecordDue = this.#record !== null && this.#held.firstAddition() > this.#record.addition;
+    const firstAddition = Math.min(this.#held.firstAddition(), this.#notes.firstAddition());
+    const isRecordDue = this.#record !== null && firstAddition > this.#record.addition;
     const record = isRecordDue ? this.#record : null;
     if (this.#isStopped || (free.length + noted.length === 0 && record === null)) return;
     await port.publish([...free, ...noted], record?.record ?? null);
