@@ -73,7 +73,11 @@ test('what comes first after an outage is not the last word: a request and a fol
   const [followed, requested] = ['followed', 'requested'];
   const fields = transferInOf(requested);
   await write(resultOf(followed, { outcome: 'UNKNOWN' }));
+  await write(resultOf('ended', { outcome: 'EXPIRED' }));
   const settled = client.awaitSettled(followed, { timeoutMs: 60_000 });
+  // The outage must not end its reading of earlier results: only the two connections for new ones may be left.
+  await client.awaitSettled('ended', { timeoutMs: 60_000 });
+  await expect.poll(() => gate.connections().length).toBe(2);
   const answered = client.request('transfer-in', requested, fields, { timeoutMs: 60_000 });
   const commands = topicNames(prefix).commands['transfer-in'];
   while ((await readAll(prefix, commands)).length === 0) await delay(50);
