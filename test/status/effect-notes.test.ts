@@ -12,6 +12,13 @@ import { anObservation } from './observations.ts';
 const ID = 'Transaction:1';
 const EXECUTION: PossibleEffect = { key: 'e', on: 'quote', quoteId: 'Quote:1' };
 const REJECTION: PossibleEffect = { key: 'r', on: 'transaction', transactionId: ID };
+const TRANSFER: PossibleEffect = {
+  key: 't',
+  on: 'new',
+  type: 'OUTGOING',
+  sourceAccountId: null,
+  destinationAccountId: null,
+};
 
 function shown(status: string, changes: Partial<Transaction> = {}): PolledObservation {
   const shown = { ...aTransaction({ type: 'OUTGOING' }), id: ID, otherFieldsJson: '{"quoteId":"Quote:1"}' };
@@ -41,12 +48,8 @@ test.each<[string, PolledObservation, PossibleEffect[], boolean]>([
   ['the call is on some quote, and none is shown', shown('SENT', { otherFieldsJson: null }), [EXECUTION], true],
   ['the same, incoming', shown('SENT', { otherFieldsJson: null, type: 'INCOMING' }), [EXECUTION], false],
   ['the call is on the transaction', shown('REJECTED'), [REJECTION], true],
-  [
-    'the call makes a transaction',
-    shown('PROCESSING'),
-    [{ ...REJECTION, on: 'transaction', transactionId: 'T' }],
-    false,
-  ],
+  ['the call is on another transaction', shown('REJECTED'), [{ ...REJECTION, transactionId: 'T' }], false],
+  ['the call makes a transaction', shown('PROCESSING'), [TRANSFER], false],
   ['it shows no effect', shown('PENDING'), [EXECUTION], false],
   ['only the quote expired', shown('FAILED', { failureReason: 'QUOTE_EXPIRED' }), [EXECUTION], false],
 ])('%s', (_case, observation, possibleEffects, isNoted) => {

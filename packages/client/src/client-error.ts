@@ -133,6 +133,15 @@ export function requireFunction(field: string, value: unknown): void {
   throw invalidOption(field, value, 'a function');
 }
 
+/**
+ * An answer of the program's own function. From JavaScript it may be anything, such as a count or an object that says no.
+ * @throws TypeError
+ */
+export function requireBoolean(name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new TypeError(`${name} returned ${typeof value}, not true or false`);
+}
+
 function invalidOption(field: string, value: unknown, wanted: string): PaymentClientError {
   return new PaymentClientError('INVALID_OPTION', `${field} is ${String(value)}; it must be ${wanted}`, { field });
 }

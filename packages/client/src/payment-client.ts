@@ -23,6 +23,7 @@ import {
 } from './answers.ts';
 import {
   PaymentClientError,
+  requireBoolean,
   requireDate,
   requireKey,
   requireSignal,
@@ -262,10 +263,7 @@ export class PaymentClient {
 
 async function callApprove(approve: NonNullable<CreateAndExecuteOptions['approve']>, quote: Quote): Promise<boolean> {
   try {
-    // From JavaScript it may be anything, such as an object that says no.
-    const answer: unknown = await approve(quote);
-    if (typeof answer === 'boolean') return answer;
-    throw new TypeError(`it returned ${typeof answer}, not true or false`);
+    return requireBoolean('it', await approve(quote));
   } catch (error) {
     throw new PaymentClientError('HANDLER_FAILED', `approve: ${messageOf(error)}`, { cause: error });
   }

@@ -1,6 +1,6 @@
 /** Ids of handled events, to skip copies. */
 import { messageOf } from 'payment-processor-contract/registry-http';
-import { PaymentClientError } from './client-error.ts';
+import { PaymentClientError, requireBoolean } from './client-error.ts';
 import type { PaymentEvent } from './events.ts';
 
 /** Remembers events by their `uniqueId`. An event that is not remembered is handled, possibly again. */
@@ -22,16 +22,14 @@ export async function onceRemembered(
   { kind, uniqueId }: Pick<PaymentEvent, 'kind' | 'uniqueId'>,
   handle: () => Promise<void>,
 ): Promise<void> {
-  if (seen !== null && uniqueId !== null && (await callStore(() => isSeen(seen, uniqueId)))) return;
+  if (
+    seen !== null &&
+    uniqueId !== null &&
+    (await callStore(async () => requireBoolean('has()', await seen.has(uniqueId))))
+  )
+    return;
   await handle();
   if (uniqueId !== null && kind !== 'unreadable') await callStore(() => seen?.remember(uniqueId));
-}
-
-/** From JavaScript it may be a number, such as a row count: as no, it would handle each event again. */
-async function isSeen(seen: SeenEvents, uniqueId: string): Promise<boolean> {
-  const answer: unknown = await seen.has(uniqueId);
-  if (typeof answer === 'boolean') return answer;
-  throw new TypeError(`has() returned ${typeof answer}, not true or false`);
 }
 
 async function callStore<Value>(call: () => Promise<Value> | Value): Promise<Value> {

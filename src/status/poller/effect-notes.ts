@@ -7,6 +7,7 @@ import type { PossibleEffect } from '../../ledger/effect.ts';
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import { effectAfter, type TransactionState } from '../transaction-state.ts';
 import type { PolledObservation } from './news.ts';
+import { NotYetIndexed } from './not-yet-indexed.ts';
 
 interface Sighting {
   readonly observation: PolledObservation;
@@ -27,8 +28,6 @@ export interface NotesLook {
 
 /** Bounds memory. A page that comes when it is full shows its effects again with the next poll. */
 const SIGHTINGS_MAX = 1_000;
-/** The index shows a note sooner, unless the transaction's lane commits nothing; after this time it is noted again. */
-const NOTED_FOR_MS = 30_000;
 /** Most calls take less. Only a call that takes longer may end in a look-up. */
 const CALL_MS = 1_000;
 
@@ -36,8 +35,8 @@ export class EffectNotes {
   readonly #stateOf: (id: string) => TransactionState | null | undefined;
   /** By transaction, oldest first. */
   readonly #sightings = new Map<string, Sighting>();
-  /** By transaction, oldest first: not in the index yet. */
-  readonly #noted = new Map<string, { readonly status: string | null; readonly atMs: number }>();
+  /** Statuses. */
+  readonly #noted = new NotYetIndexed<string | null>();
 
   /** @param stateOf a transaction's state in the index; null: this release cannot read it */
   constructor(stateOf: (id: string) => TransactionState | null | undefined) {
@@ -59,10 +58,7 @@ export class EffectNotes {
    * @returns whether the page shows an effect that the ledger lacks
    */
   sight(observations: readonly PolledObservation[], addition: number, nowMs: number): boolean {
-    for (const [id, { atMs }] of this.#noted) {
-      if (nowMs - atMs < NOTED_FOR_MS) break;
-      this.#noted.delete(id);
-    }
+    this.#noted.prune(nowMs);
     let isSighted = false;
     for (const observation of observations) {
       const { id } = observation.transaction;
@@ -95,8 +91,7 @@ export class EffectNotes {
       this.#sightings.delete(id);
       if (!mayBeCaused || !this.#isUnknown(observation)) continue;
       noted.push({ ...observation, observedBy: 'EFFECT' });
-      this.#noted.delete(id);
-      this.#noted.set(id, { status: observation.transaction.status, atMs: nowMs });
+      this.#noted.set(id, observation.transaction.status, nowMs);
     }
     return noted;
   }
@@ -104,7 +99,7 @@ export class EffectNotes {
   #isUnknown({ transaction }: PolledObservation, sighted: string | null = null): boolean {
     const known = this.#stateOf(transaction.id);
     if (known === null) return false;
-    const effect = sighted ?? this.#noted.get(transaction.id)?.status ?? known?.effectStatus ?? null;
+    const effect = sighted ?? this.#noted.get(transaction.id) ?? known?.effectStatus ?? null;
     return effectAfter(effect, transaction) !== effect;
   }
 }

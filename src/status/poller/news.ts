@@ -5,9 +5,7 @@
 import type { Transaction } from 'payment-processor-contract/types';
 import type { Observation } from '../observation.ts';
 import { endsIn, instantOf, isOnlyEffect, type TransactionState } from '../transaction-state.ts';
-
-/** An observation is reduced and in the index sooner; after this time the same is published again. */
-const PUBLISHED_FOR_MS = 30_000;
+import { NotYetIndexed } from './not-yet-indexed.ts';
 
 export interface ListedPage {
   readonly transactions: readonly Transaction[];
@@ -23,15 +21,10 @@ export interface ListedPage {
 /** What the poller observes: always a transaction. */
 export type PolledObservation = Observation & { readonly transaction: Transaction };
 
-interface Published {
-  readonly signature: string;
-  readonly atMs: number;
-}
-
 export class PollNews {
   readonly #state: (id: string) => TransactionState | null | undefined;
-  /** By transaction, oldest first: not in the index yet. */
-  readonly #published = new Map<string, Published>();
+  /** Signatures. */
+  readonly #published = new NotYetIndexed<string>();
 
   /** @param state a transaction's state in the index; null: this release cannot read it, and its lane could not continue from it */
   constructor(state: (id: string) => TransactionState | null | undefined) {
@@ -44,28 +37,25 @@ export class PollNews {
     { announcedFromMs, windowFromMs }: Pick<ListedPage, 'announcedFromMs' | 'windowFromMs'>,
   ): PolledObservation[] {
     return shown.filter(({ transaction }) => {
-      if (this.#published.get(transaction.id)?.signature === signatureOf(transaction)) return false;
+      if (this.#published.get(transaction.id) === signatureOf(transaction)) return false;
       const known = this.#state(transaction.id);
       return known !== null && showsNews(transaction, known, announcedFromMs, windowFromMs);
     });
   }
 
-  published(observations: readonly PolledObservation[], atMs: number): void {
+  /** @param nowMs monotonic */
+  published(observations: readonly PolledObservation[], nowMs: number): void {
     for (const { transaction } of observations) {
-      this.#published.delete(transaction.id);
-      this.#published.set(transaction.id, { signature: signatureOf(transaction), atMs });
+      this.#published.set(transaction.id, signatureOf(transaction), nowMs);
     }
-    for (const [id, published] of this.#published) {
-      if (atMs - published.atMs < PUBLISHED_FOR_MS) break;
-      this.#published.delete(id);
-    }
+    this.#published.prune(nowMs);
   }
 
   /** The index has a new state. */
   stateChanged(state: TransactionState): void {
     // If its observation could not be ordered, the next page must be published again.
-    const published = this.#published.get(state.id);
-    if (state.unclearSinceMs !== null || published?.signature === signatureOf(state)) this.#published.delete(state.id);
+    const isShown = this.#published.get(state.id) === signatureOf(state);
+    if (state.unclearSinceMs !== null || isShown) this.#published.delete(state.id);
   }
 }
 

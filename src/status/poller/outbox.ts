@@ -149,7 +149,7 @@ export class PollOutbox {
     const record = isRecordDue ? this.#record : null;
     if (this.#isStopped || (free.length + noted.length === 0 && record === null)) return;
     await port.publish([...free, ...noted], record?.record ?? null);
-    this.#news.published(free, clock.nowMs());
+    this.#news.published(free, clock.monotonicMs());
     if (this.#record === record) this.#record = null;
     if (free.length > 0) onPublished(free.length);
   }

@@ -30,11 +30,8 @@ export const requiredText = z.string().min(1, 'must not be empty');
 /** An id that goes into a URL path. A dot segment would change the path, even percent-encoded. */
 export const requiredId = requiredText.refine((id) => id !== '.' && id !== '..', 'must not be a dot segment');
 /** An empty one would be looked for, and never found. */
-export const optionalId = requiredText.nullish().transform((value) => value ?? null);
-export const optionalText = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? null);
+export const optionalId = orNull(requiredText);
+export const optionalText = orNull(z.string());
 
 export const optionalInt64 = z
   .unknown()
@@ -50,11 +47,11 @@ export const optionalInt64 = z
 /** zod's records silently drop a member of this name. */
 const LOST_NAME = '__proto__';
 
-const textMap = z
-  .record(z.string(), z.string())
-  .refine((map) => Object.keys(map).length <= MAP_ENTRIES_MAX, `must have at most ${MAP_ENTRIES_MAX} entries`)
-  .nullish()
-  .transform((value) => value ?? null);
+const textMap = orNull(
+  z
+    .record(z.string(), z.string())
+    .refine((map) => Object.keys(map).length <= MAP_ENTRIES_MAX, `must have at most ${MAP_ENTRIES_MAX} entries`),
+);
 
 export const optionalTextMap = z
   .unknown()
@@ -93,6 +90,11 @@ function objectOf(text: string): { ok: true; object: JsonObject } | { ok: false;
   } catch (error) {
     return { ok: false, problem: error instanceof JsonMeaningError ? `${required}: ${error.message}` : required };
   }
+}
+
+/** A field that is absent or null is null. */
+function orNull<Shape extends z.ZodType>(shape: Shape) {
+  return shape.nullish().transform((value) => value ?? null);
 }
 
 export function enumeration(values: readonly string[]): z.ZodType<string> {
