@@ -106,13 +106,13 @@ export const METRICS = {
   unfinishedOldestSeconds: {
     name: 'payments_unfinished_oldest_seconds',
     type: 'gauge',
-    help: 'Age of the oldest admitted command without a result, from its timestamp; 0 if there is none.',
+    help: 'Age of the oldest admitted command of an open lane without a result, from its timestamp; 0 if there is none.',
     labels: { state: UNFINISHED_STATES, operation: COMMANDS },
   },
   laneUnfinishedEntries: {
     name: 'payments_lane_unfinished_entries',
     type: 'gauge',
-    help: 'Admitted commands without a result, by lane.',
+    help: 'Admitted commands without a result, by open lane.',
     labels: { lane: 'lanes' },
   },
   laneUnfinishedLimitEntries: {
@@ -130,7 +130,7 @@ export const METRICS = {
   oldestNotHeldSeconds: {
     name: 'payments_oldest_not_held_seconds',
     type: 'gauge',
-    help: 'Age of the oldest command without a result that no operator holds; 0 if there is none.',
+    help: 'The same, of commands that no operator holds.',
     labels: { command: COMMANDS },
   },
   results: {
@@ -149,13 +149,13 @@ export const METRICS = {
   unknownResults: {
     name: 'payments_unknown_results',
     type: 'gauge',
-    help: "UNKNOWN results in the ledger that wait for an operator's decision. Only lanes of this process.",
+    help: "UNKNOWN results in the ledger that wait for an operator's decision. Only open lanes of this process.",
     labels: { command: COMMANDS },
   },
   unknownOldestSeconds: {
     name: 'payments_unknown_oldest_seconds',
     type: 'gauge',
-    help: "How long the oldest UNKNOWN result has waited for an operator's decision; 0 if there is none.",
+    help: "How long the oldest UNKNOWN result of an open lane has waited for an operator's decision; 0 if there is none.",
     labels: { command: COMMANDS },
   },
   operatorHoldSeconds: {

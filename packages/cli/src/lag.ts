@@ -22,6 +22,8 @@ export interface LaneLag {
   groupOffset: bigint | null;
   /** Offsets from the group's to the end; transaction markers count too. */
   lag: bigint;
+  /** Offsets that Kafka deleted before the group admitted them; transaction markers count too. */
+  deleted: bigint;
   /** When the oldest command that is not admitted was written; null: none waits. */
   oldestTimestampMs: number | null;
 }
@@ -51,7 +53,9 @@ export async function readLag(
       for (const [lane, bounds] of byLane) {
         const offset = groupOffsets.get(placeName({ topic, partition: lane })) ?? -1n;
         const lag = bounds.high - readsFrom(bounds, offset);
-        found.push({ topic, lane, endOffset: bounds.high, groupOffset: offset < 0n ? null : offset, lag });
+        const groupOffset = offset < 0n ? null : offset;
+        const deleted = groupOffset !== null && groupOffset < bounds.low ? bounds.low - groupOffset : 0n;
+        found.push({ topic, lane, endOffset: bounds.high, groupOffset, lag, deleted });
       }
     }
     return { lanes: found, missing: topics.filter((topic) => !listed.has(topic)) };
@@ -72,6 +76,15 @@ export function sumOf(lanes: readonly LaneLag[]): { total: bigint; oldestTimesta
   const timestamps = lanes.map(({ oldestTimestampMs }) => oldestTimestampMs).filter((ms) => ms !== null);
   const total = lanes.reduce((sum, { lag }) => sum + lag, 0n);
   return { total, oldestTimestampMs: timestamps.length === 0 ? null : Math.min(...timestamps) };
+}
+
+/** A sentence about records that no lag counts and nobody admits. */
+export function deletedText({ deleted, groupOffset, lane, topic }: LaneLag): string[] {
+  if (groupOffset === null || deleted === 0n) return [];
+  const last = groupOffset + deleted - 1n;
+  return [
+    `${topic}, lane ${lane}: the records at offsets ${groupOffset} to ${last} were deleted before they were admitted. See the runbook PaymentsLaneStopped`,
+  ];
 }
 
 /** Messages that no reader gets yet, because a transaction before them is open. No lag and no reading includes them. */

@@ -59,6 +59,7 @@ describe('publish', () => {
       ['--key', 'bad-1', '--value', '{"source":{"accountId":5},"extra":1}'],
       /source\.accountId[^]*extra/,
     ],
+    ['a character in place of bytes', ['--key', 'bad-12', '--value', value.replace(':1', ':\uFFFD')], /UTF-8/],
     ['text that is not JSON', ['--key', 'bad-3', '--value', '{"source":'], /not JSON/],
     ['a key with a blank', ['--key', 'bad 4', '--value', value], /key/],
     ['no value', ['--key', 'bad-5'], /--value/],

@@ -128,10 +128,16 @@ test('lag counts what a group has not committed, and commits nothing', async () 
   const anew = await runCli({ ...environment, KAFKA_GROUP_ID: beyond }, '--output', 'json', 'lag');
   expect(JSON.stringify(anew.documents.filter((document) => document.topic === topic))).toContain('"lag":3');
   const committed = await admin.fetchOffsets({ groupId: group, topics: [topic] });
-  await admin.disconnect();
   expect(committed[0]?.partitions.filter(({ offset }) => offset !== '-1')).toMatchObject([{ offset: '1' }]);
   const text = await runCli({ ...environment, KAFKA_GROUP_ID: group }, 'lag');
   expect(text.stdout).toMatch(/lane 0.*oldest[^]*\d+ s/);
+  // As retention does, before they are admitted.
+  await admin.deleteTopicRecords({ topic, partitions: [{ partition: laneOf('a', LANES), offset: '3' }] });
+  await admin.disconnect();
+  const deleted = await runCli({ ...environment, KAFKA_GROUP_ID: group }, 'lag');
+  expect(deleted.stderr).toContain(
+    `${topic}, lane ${laneOf('a', LANES)}: the records at offsets 1 to 2 were deleted before they were admitted`,
+  );
 });
 
 describe('transactions list', () => {
@@ -216,6 +222,14 @@ describe('transactions list', () => {
     expect(run).toMatchObject({ code: 1, stdout: expect.stringContaining('Transaction:1') as string });
     expect(run.stderr).toContain('the list is incomplete: see the warnings');
     expect(run.stderr).not.toContain('no more');
+  });
+
+  test('a first page with a gap does not look complete either', async () => {
+    const body = '{"data":[{"status":"COMPLETED"},{"id":"Transaction:1"}],"hasMore":true,"nextCursor":"next"}';
+    const { list } = await listAt(() => ({ httpStatus: 200, body }));
+    const run = await list();
+    expect(run).toMatchObject({ code: 1, stdout: expect.stringContaining('Transaction:1') as string });
+    expect(run.stderr).toMatch(/list them with --cursor next[^]*the list is incomplete: see the warnings/);
   });
 
   test('with --all, a list that is cut off does not look complete', async () => {

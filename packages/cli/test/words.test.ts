@@ -113,13 +113,22 @@ test('a lane without an owner was never opened, or its ledger is lost: that noth
   ]);
 });
 
-test('doctor does not say that every command is admitted of a topic that is hidden', () => {
-  const lane = { topic: 'seen', lane: 0, endOffset: 5n, groupOffset: 5n, lag: 0n, oldestTimestampMs: null };
+test('doctor does not say that every command is admitted of a topic that is hidden, or whose records were deleted', () => {
+  const lane = {
+    topic: 'seen',
+    lane: 0,
+    endOffset: 5n,
+    groupOffset: 5n,
+    lag: 0n,
+    deleted: 0n,
+    oldestTimestampMs: null,
+  };
   const late = { ...lane, lag: 2n, oldestTimestampMs: 0 };
   const admitted = { status: 'ok', message: 'every command is admitted' };
   const hidden = { status: 'not-checked', message: 'because hidden does not exist, or Kafka hides it' };
   expect(lagFindings({ lanes: [lane], missing: [] }, [], 0)).toMatchObject([admitted]);
   expect(lagFindings({ lanes: [lane], missing: ['hidden'] }, [], 0)).toMatchObject([hidden]);
+  expect(lagFindings({ lanes: [{ ...lane, deleted: 2n }], missing: [] }, [], 0)).toMatchObject([{ status: 'problem' }]);
   expect(lagFindings({ lanes: [late], missing: ['hidden'] }, [], 1_000)).toMatchObject([hidden]);
   expect(lagFindings({ lanes: [late], missing: ['hidden'] }, [], 61_000)).toMatchObject([
     hidden,

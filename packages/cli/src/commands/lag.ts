@@ -7,7 +7,7 @@ import { ageSeconds } from '../age-text.ts';
 import { isoOf } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { textTable } from '../output.ts';
-import { heldText, readHeldBack, readLag, sumOf, type LaneLag } from '../lag.ts';
+import { deletedText, heldText, readHeldBack, readLag, sumOf, type LaneLag } from '../lag.ts';
 
 export function addLagCommand(program: CliCommand): void {
   program
@@ -38,7 +38,7 @@ Examples:
           `no command topic of TOPIC_PREFIX=${settings.TOPIC_PREFIX} exists: run \`npm run cli -- topics create\``,
         );
       }
-      for (const partition of held) output.note(heldText(partition));
+      for (const text of [...lanes.flatMap(deletedText), ...held.map(heldText)]) output.note(text);
       if (output.format === 'json') lanes.forEach((lane) => output.document(documentOf(lane, Date.now()), ''));
       else output.document({}, lagTable(lanes, Date.now()));
       const unseen = missing.filter((topic) => topic !== commands['simulate-uma-receive']);

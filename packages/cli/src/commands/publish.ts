@@ -125,6 +125,9 @@ async function readFields({ value, valueFile }: PublishFlags): Promise<JsonValue
     // Decoding would replace the invalid bytes: the payment would carry another text.
     if (!isUtf8(bytes)) throw unsent('usage', `${from} is not UTF-8`);
     text = bytes.toString('utf8');
+  } else if (text.includes('\uFFFD')) {
+    // Node has decoded the argument.
+    throw unsent('usage', '--value has bytes that are not UTF-8, or U+FFFD: give it with --value-file');
   }
   try {
     return parseUnambiguous(text);

@@ -13,6 +13,7 @@ import { exitOnClosedOutput, textTable, type Output } from '../output.ts';
 const LIMIT_MAX = 100;
 /** Limit of pages for `--all`: a hundred thousand transactions at 100 per page. */
 const PAGES_MAX = 1_000;
+const INCOMPLETE = 'the list is incomplete: see the warnings';
 
 export function addTransactionsCommand(program: CliCommand): void {
   const transactions = program.command('transactions').description('look at transactions in the payment service');
@@ -76,7 +77,7 @@ async function listPages(
     }
     for (const warning of warnings) output.note(`warning: ${warning}`);
     if (!hasMore) {
-      if (hasGaps) throw new CliFailure('failed', 'the list is incomplete: see the warnings');
+      if (hasGaps) throw new CliFailure('failed', INCOMPLETE);
       output.note(totalCount === null ? 'no more' : `no more; ${totalCount} in total`);
       return;
     }
@@ -99,6 +100,7 @@ async function listPages(
   // Operators decide by a payment that is missing: a list that is cut off must not look complete.
   if (pagesMax > 1) throw new CliFailure('failed', `only ${pagesMax} pages were read: ${more}`);
   output.note(more);
+  if (hasGaps) throw new CliFailure('failed', INCOMPLETE);
 }
 
 function failure(

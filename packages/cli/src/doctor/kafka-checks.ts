@@ -19,7 +19,7 @@ import {
 } from './findings.ts';
 import { readGroup, type GroupDescription } from '../kafka/group-members.ts';
 import { checkDeadLetters, checkHolds, checkUnknownResults } from './people-checks.ts';
-import { heldText, readHeldBack, readLag, sumOf } from '../lag.ts';
+import { deletedText, heldText, readHeldBack, readLag, sumOf } from '../lag.ts';
 import { missingRightInWords, missingRights } from '../../../../src/producers/rights-check.ts';
 import { grantCommand, rightsOf, type Role } from 'payment-processor-contract/rights';
 
@@ -153,7 +153,7 @@ export function lagFindings(
   if (lanes.length === 0) return [notChecked('there are no command topics')];
   const { oldestTimestampMs, total } = sumOf(lanes);
   const hidden = missing.map((topic) => notChecked(`${topic} does not exist, or Kafka hides it`));
-  const others = [...unread, ...hidden];
+  const others = [...lanes.flatMap(deletedText).map(problem), ...unread, ...hidden];
   if (oldestTimestampMs === null) return others.length > 0 ? others : [ok('every command is admitted')];
   const ageMs = Math.max(0, nowMs - oldestTimestampMs);
   const text = `${total} not admitted yet; the oldest has waited ${Math.round(ageMs / 1000)} s`;
