@@ -171,7 +171,9 @@ function accepted(
   const isSameQuote = quote !== null && quote.id === entry.quoted?.quoteId;
   if (isSameQuote && !UNEXECUTED_STATUSES.has(quote.status ?? 'PENDING')) {
     const reason = `the service returns the same quote for this key, and its status is ${quote.status}`;
-    return finish(entry, unknownResult(entry, `${reason}: another command may have executed it`, nowMs), seen);
+    // As if we had called to execute it: an operator's decision is about that quote, and a RETRY looks it up first.
+    const asked: Entry = { ...entry, step: 'EXECUTE', firstSentMs: sentMs, lastEndedMs: nowMs };
+    return finish(asked, unknownResult(asked, `${reason}: another command may have executed it`, nowMs), seen);
   }
   if (quote?.status === 'PROCESSING' || quote?.status === 'COMPLETED') {
     // We did not ask for that. Executing this quote would be refused, and executing another would pay twice.
@@ -186,7 +188,7 @@ function accepted(
   }
   if (isSameQuote) {
     const limit = quote.expiresAt === null ? 'its quote expired' : `its quote's expiresAt, ${quote.expiresAt}, passed`;
-    const reason = `${limit} before the service executed it, and the service returns the same quote for this key`;
+    const reason = `${limit} before this command could execute it, and the service returns the same quote for this key`;
     return finish(entry, expiredResult(entry, reason, 'PROCESSOR', nowMs), seen);
   }
   const quoted = quotedOf(entry, { ...quote, transactionId: quote.transactionId }, nowMs);

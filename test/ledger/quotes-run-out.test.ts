@@ -7,7 +7,9 @@ import { backOffMs } from '../../src/ledger/back-off.ts';
 import { decide } from '../../src/ledger/decide.ts';
 import type { Decision } from '../../src/ledger/decision.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
+import { subjectOf } from '../../src/ledger/effect.ts';
 import { decideByOperator } from '../../src/ledger/operator.ts';
+import { planOf } from '../../src/ledger/plan.ts';
 import { REQUOTES_MAX, expiredQuoteOf } from '../../src/ledger/quote-again.ts';
 import type { Reading } from '../../src/api/types.ts';
 import { aPolicy, aQuote, doneWith, due, entryAt, entryOf, resultOf } from './entries.ts';
@@ -50,9 +52,26 @@ test.each(['PROCESSING', 'FAILED', 'NEW_STATUS'])(
     const again = entryOf(due(waited, 70_000));
     const quote = aQuote({ id: waited.quoted?.quoteId ?? '', transactionId: 'Transaction:1', status });
     const reading = { kind: 'accepted', httpStatus: 201, quote, transaction: null } as const;
-    const result = resultOf(answered(again, { ...reading, rawResponse: null, warnings: [] }, 71_000));
+    const decision = answered(again, { ...reading, rawResponse: null, warnings: [] }, 71_000);
+    const result = resultOf(decision);
     expect(result.outcome).toBe('UNKNOWN');
     expect(result.error?.message).toContain(`the same quote for this key, and its status is ${status}`);
+    if (decision.kind !== 'finish') throw new Error(decision.kind);
+    const done = doneWith({ ...again, ...decision.entry }, 'UNKNOWN');
+    expect(subjectOf(done)).toMatchObject({ transactionId: 'Transaction:1' });
+    const retry = {
+      decision: 'RETRY',
+      expectedRevision: 1,
+      transactionId: null,
+      operator: 'ada',
+      reason: 'r',
+      id: null,
+    };
+    const retried = decideByOperator(done, retry, 80_000, policy);
+    if (retried.kind === 'refused') throw new Error(retried.reason);
+    expect(planOf(entryOf(retried.decision), 200_000, policy).kind).toBe('look-up');
+    const late = decideByOperator(done, retry, 30 * 3_600_000, policy);
+    expect(late).toMatchObject({ kind: 'refused', reason: expect.stringContaining('may have forgotten') as string });
   },
 );
 

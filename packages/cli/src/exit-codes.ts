@@ -17,7 +17,10 @@ export const EXIT_CODES = {
       'the command, decision or hold was published, or may have been, but no result or confirmation came in time',
   },
   problemsFound: { code: 6, meaning: 'a check found problems; each is listed' },
-  refused: { code: 7, meaning: 'the decision or redrive was refused; the reason is on standard error' },
+  refused: {
+    code: 7,
+    meaning: 'the decision, redrive or acknowledgement was refused; the reason is on standard error',
+  },
   declined: { code: 8, meaning: 'not confirmed; nothing was sent' },
   settings: { code: EXIT_CODE_CONFIG, meaning: 'a setting is missing or wrong; every problem is listed' },
 } as const satisfies Record<string, { code: number; meaning: string }>;

@@ -243,13 +243,12 @@ function placed({ letter, ownKey }: TargetedLetter): Letter {
 function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): string | null {
   const handled = redrives.get(letterName(letter)) ?? [];
   const notes = [...new Map(handled.map((note) => [handledText(note), note])).values()];
-  if (notes.length === 0) return null;
-  const first = notes.find(({ because }) => because === null);
+  const [first] = notes;
+  if (first === undefined) return null;
   const missing = notes.length === 1 ? 'it is not there' : 'it is under none of these keys';
-  const again =
-    first === undefined || handled.at(-1)?.because !== null
-      ? ''
-      : `. If ${missing}, redrive this one under ${first.key} again`;
+  // An acknowledgement may say that the payment was made otherwise.
+  const isAcknowledged = notes.some(({ because }) => because !== null);
+  const again = isAcknowledged ? '' : `. If ${missing}, redrive this one under ${first.key} again`;
   return `the dead letter was ${notes.map(noteText).join(', then ')}: ${notes.map(whomToAsk).join(', and ')}${again}`;
 }
 

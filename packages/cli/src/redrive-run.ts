@@ -178,10 +178,11 @@ async function publishOne(
     const { key, topic } = target;
     at = await publisher.publish({ topic, key: Buffer.from(key), value: letter.value, headers: headersOf(named, key) });
   } catch (error) {
-    const problem =
-      `the dead letter is marked as redriven, but it is not known whether its message was published (${reasonOf(error)}). ` +
-      `Check with \`${keyCommand('show', target.key)}\`: if the message is not there, redrive it under the same key with --again-may-pay-twice`;
     const mayBeWritten = error instanceof PublishError && error.mayBeWritten;
+    const problem = mayBeWritten
+      ? `the dead letter is marked as redriven, but it is not known whether its message was published (${reasonOf(error)}). ` +
+        `Check with \`${keyCommand('show', target.key)}\`: if the message is not there, redrive it under the same key with --again-may-pay-twice`
+      : `the dead letter is marked as redriven, but its message was not published (${reasonOf(error)}). To publish it, ${BY_ITS_PLACE}`;
     const line = unsentLine(plan, 'not-known', problem, mayBeWritten ? 'noResult' : 'failed');
     return { isBroken: true, line: Promise.resolve(line) };
   }

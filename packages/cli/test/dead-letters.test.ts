@@ -243,6 +243,9 @@ describe('dead-letters acknowledge', () => {
     const letter = await readLetter(read.config, place);
     const [first] = await claimLetters(read.config, 'ada', [{ letter, key: '', because: 'x', knownNotes: [] }]);
     expect(first).toMatchObject({ operator: 'bob', key: 'crossed-1', because: null });
+    const late = await letters('acknowledge', place, '--because', 'sent again as z', '--operator', 'cy');
+    expect(late).toMatchObject({ code: 7, stdout: '' });
+    expect(late.stderr).toMatch(/under crossed-1 by bob .* it may be paid twice; check with .*show crossed-1/);
 
     const handled = await bury(null, commandOf('handled-otherwise'), 'handled-otherwise');
     await letters('acknowledge', handled, '--because', 'sent again as y', '--operator', 'ada');

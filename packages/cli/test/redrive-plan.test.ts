@@ -94,6 +94,11 @@ describe('a letter whose own key may have been paid', () => {
     expect(() => plan(undefined, { redriven, place: '2/15', key: 'order-1b', ...UNFLAGGED })).toThrow(
       /under order-1b by dana .*, then .*under order-1c by dana .*`show order-1b`, and .*`show order-1c`\. If it is under none of these keys, redrive this one under order-1b again/,
     );
+    // Of an acknowledgement and a redrive at the same time, the acknowledgement was first.
+    const closed = redriven.map((note, index) => (index === 0 ? { ...note, key: '', because: 'sent again' } : note));
+    expect(() => plan(undefined, { redriven: closed, place: '2/15', key: 'order-1d', ...UNFLAGGED })).toThrow(
+      /ask dana, and check with `.*show order-1c`\. Publishing it may pay twice/,
+    );
   });
 
   test('by the command of an earlier key is left out of many, and alone requires a flag', () => {

@@ -242,7 +242,7 @@ export const SETTINGS = {
   ),
   POLL_START: setting(
     '',
-    'The poller finds transactions that we did not create only if they were created at this time or later. Default: the first start with this TOPIC_PREFIX.',
+    'The poller finds transactions that we did not create only if they were created at this time or later. Default: when this TOPIC_PREFIX was first polled.',
     optional(instant),
   ),
   POLL_TERMINAL_FOR: setting('72h', 'How long a terminal transaction is still watched.', parseDurationMs),

@@ -72,17 +72,19 @@ export class EffectNotes {
     return isSighted;
   }
 
+  isDue(nowMs: number): boolean {
+    return this.#due(nowMs).length > 0;
+  }
+
   /**
    * What is noted, once a call would have ended: effects that a call without an answer may have caused. The others are forgotten
    * once the ledger was read to its end: then each such call is known.
    */
   take({ nowMs, possibleEffects, readUpTo }: NotesLook): PolledObservation[] {
-    const due = [...this.#sightings.values()].filter(({ sinceMs }) => nowMs - sinceMs >= CALL_MS);
-    if (due.length === 0) return [];
     const ids = new Set(possibleEffects.flatMap((effect) => (effect.on === 'transaction' ? effect.transactionId : [])));
     const quoteIds = new Set(possibleEffects.flatMap((effect) => (effect.on === 'quote' ? effect.quoteId : [])));
     const noted: PolledObservation[] = [];
-    for (const { addition, observation, quoteId: shownId } of due) {
+    for (const { addition, observation, quoteId: shownId } of this.#due(nowMs)) {
       const { id, type } = observation.transaction;
       const quoteId = this.#stateOf(id)?.quoteId ?? shownId;
       const isOnQuote = quoteId === null ? type !== 'INCOMING' && quoteIds.size > 0 : quoteIds.has(quoteId);
@@ -94,6 +96,10 @@ export class EffectNotes {
       this.#noted.set(id, observation.transaction.status, nowMs);
     }
     return noted;
+  }
+
+  #due(nowMs: number): Sighting[] {
+    return [...this.#sightings.values()].filter(({ sinceMs }) => nowMs - sinceMs >= CALL_MS);
   }
 
   #isUnknown({ transaction }: PolledObservation, sighted: string | null = null): boolean {

@@ -125,13 +125,11 @@ export class PollOutbox {
     // Notes do not wait for a broker that does not answer.
     this.#readingOn ??= this.#readOn().finally(() => (this.#readingOn = null));
     await Promise.race([this.#readingOn, port.wait(LOOK_MS)]);
+    const nowMs = clock.monotonicMs();
     const stateOf = (id: string): TransactionState | undefined => port.state(id) ?? undefined;
-    const look = {
-      readUpTo: this.#readUpTo,
-      possibleEffects: port.possibleEffects(),
-      stateOf,
-      nowMs: clock.monotonicMs(),
-    };
+    // Entries without a result may be tens of thousands.
+    const possibleEffects = this.#held.size > 0 || this.#notes.isDue(nowMs) ? port.possibleEffects() : [];
+    const look = { readUpTo: this.#readUpTo, possibleEffects, stateOf, nowMs };
     const noted = this.#notes.take(look);
     const free = this.#held.take(look);
     await this.#publish(free, noted);

@@ -8,7 +8,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { DEAD_LETTER_REASONS, letterDocument, letterText, summaryOf, summaryText } from '../dead-letter.ts';
 import { PLACE_HELP, readLetter } from '../read-letter.ts';
-import { letterName, noteOf, noteText, type RedriveNote } from '../redrive-note.ts';
+import { letterName, notedLetter, noteOf, noteText, whomToAsk, type RedriveNote } from '../redrive-note.ts';
 import { claimLetters, readNotes } from '../redrive-notes.ts';
 import { readTopics, requireAllRead, requireNothingHidden } from '../topic-reading.ts';
 import { addDeadLettersRedriveCommand } from './dead-letters-redrive.ts';
@@ -95,7 +95,7 @@ function addAcknowledge(deadLetters: CliCommand): void {
     .option('--operator <name>', 'who acknowledges; default: PAYMENTS_OPERATOR or the system user')
     .details(
       `
-A redriven dead letter is handled already. If the message itself was fine, fix the cause and redrive it instead.
+A redriven dead letter is handled already, which it says; then it exits with 7. If the message itself was fine, fix the cause and redrive it instead.
 When only some could be marked, it says which.
 Exits with 3 when a place has no dead letter; then nothing is marked. Exits with 5 when one may have been marked.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX.
@@ -111,20 +111,30 @@ Examples:
       const { hidden, notes } = await readNotes(settings);
       requireNothingHidden(hidden);
       const open = [];
+      const handled: RedriveNote[] = [];
       for (const place of places) {
         const letter = await readLetter(settings, place);
-        const known = notes.get(letterName(letter))?.at(-1);
-        if (known === undefined) open.push({ letter, key: '', because: flags.because, knownNotes: [] });
-        else output.note(`${letterName(letter)} was ${noteText(known)}`);
+        const known = notes.get(letterName(letter)) ?? [];
+        if (known.length === 0) open.push({ letter, key: '', because: flags.because, knownNotes: [] });
+        handled.push(...known);
       }
       const earlier = await claimLetters(settings, operator, open);
       for (const [index, { letter }] of open.entries()) {
         const name = letterName(letter);
         const first = earlier[index] ?? null;
-        if (first !== null) output.note(`before you, ${name} was ${noteText(first)}`);
+        if (first !== null) handled.push(first);
         else output.document({ acknowledged: name, operator, because: flags.because }, [`acknowledged ${name}`]);
       }
+      for (const note of handled.filter(({ because }) => because !== null))
+        output.note(`before you, ${notedLetter(note)} was ${noteText(note)}`);
+      const redriven = handled.filter(({ because }) => because === null);
+      if (redriven.length > 0) throw new CliFailure('refused', redriven.map(redrivenText));
     });
+}
+
+/** Who acknowledges may know of a payment that was made otherwise. */
+function redrivenText(note: RedriveNote): string {
+  return `before you, ${notedLetter(note)} was ${noteText(note)}: if the payment was made otherwise too, it may be paid twice; ${whomToAsk(note)}`;
 }
 
 function noteDocument({ because, key, operator, timestamp }: RedriveNote): object {
