@@ -203,7 +203,11 @@ export class SimulatedFleet implements Disturber {
 
   #startLater(slot: number, service: SimulatedService, withinMs: number): void {
     const { draws, time } = this.#options;
-    time.after(draws.between(1, withinMs), null, () => this.#start(slot, service));
+    time.after(draws.between(1, withinMs), null, () => {
+      // All may have left meanwhile, or have come back.
+      const isWanted = !this.#isAway && !this.#lostSlots.has(slot) && this.#processes[slot] === null;
+      if (isWanted) this.#start(slot, service);
+    });
   }
 
   #start(slot: number, service: SimulatedService): void {
