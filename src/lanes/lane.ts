@@ -28,7 +28,7 @@ import {
   type EpochSpan,
   type Suspect,
 } from '../ledger/ledger-records.ts';
-import { LedgerFormatError } from '../ledger/ledger-value.ts';
+import { LedgerFormatError, readable } from '../ledger/ledger-value.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import { CarefulReading } from './careful-reading.ts';
 import { CommitReports } from './commit-reports.ts';
@@ -156,7 +156,8 @@ export class Lane {
   committedOffsets(): GroupOffset[] {
     const { index, lane } = this.#parts;
     if (this.#state.stage === 'acquiring') return [];
-    const recorded = index.position(lane)?.next ?? {};
+    // Another release's position stops the lane. The report of offsets has none then.
+    const recorded = readable(() => index.position(lane))?.next ?? {};
     return [...this.#inputs.positions()].flatMap(([topic, offset]) =>
       recorded[topic] === undefined ? [] : [{ topic, lane, offset }],
     );

@@ -171,9 +171,9 @@ function accepted(
   const isSameQuote = quote !== null && quote.id === entry.quoted?.quoteId;
   if (isSameQuote && !UNEXECUTED_STATUSES.has(quote.status ?? 'PENDING')) {
     const reason = `the service returns the same quote for this key, and its status is ${quote.status}`;
-    // As if we had called to execute it: an operator's decision is about that quote, and a RETRY looks it up first.
-    const asked: Entry = { ...entry, step: 'EXECUTE', firstSentMs: sentMs, lastEndedMs: nowMs };
-    return finish(asked, unknownResult(asked, `${reason}: another command may have executed it`, nowMs), seen);
+    // An operator decides about that quote's transaction.
+    const ended: Entry = { ...entry, step: 'EXECUTE', ...NO_CALLS };
+    return finish(ended, unknownResult(ended, `${reason}: another command may have executed it`, nowMs), seen);
   }
   if (quote?.status === 'PROCESSING' || quote?.status === 'COMPLETED') {
     // We did not ask for that. Executing this quote would be refused, and executing another would pay twice.

@@ -88,6 +88,10 @@ function retry(
     const unreadable = [{ path: '', message: 'could not be read; publish it again under a new key' }];
     return finish(entry, invalidResult(entry, fields?.ok === false ? fields.problems : unreadable, nowMs));
   }
+  if (outcome === 'UNKNOWN' && entry.firstSentMs === null) {
+    // A look-up would credit the execution to this command; another quote would be paid besides.
+    return refused('another command may have executed its quote: decide EXECUTED or NOT_EXECUTED');
+  }
   // The entry does not say when a deferred call was sent. The command was published earlier, so that time is safe.
   const sentMs = entry.firstSentMs ?? (entry.turnedAway > 0 ? entry.origin.timestampMs : null);
   const keyProblem = sentMs === null ? null : whyKeyIsVoid(entry, sentMs, nowMs, policy);

@@ -21,7 +21,7 @@ import { COMMAND_TYPES, OUTCOME_NAMES } from 'payment-processor-contract/command
 import { parseLossless } from 'payment-processor-contract/lossless-json';
 import { entryAt } from '../ledger/entries.ts';
 import { FIXTURES, valueOf, type LedgerFixture } from '../ledger/fixtures/fixtures.ts';
-import { createQuoteOf, transferInOf } from '../support/commands.ts';
+import { createQuoteOf, keysOfLane, transferInOf } from '../support/commands.ts';
 import { eventually } from '../support/watch.ts';
 import { stackTests, type TestStack } from '../support/with-stack.ts';
 
@@ -186,6 +186,29 @@ test('what another release has begun with fields that this one does not take is 
     ['in-doubt', 'UNKNOWN', 'UNDECIDABLE'],
   ]);
   expect(Object.keys((await stack.service.effects()).operations['transfer-in'])).toEqual(['behind']);
+});
+
+const { stack: ofThree, test: testOfThree } = stackTests({ name: 'format', lanes: 3 });
+
+testOfThree('a lane whose position is in the format of a release to come stops, and the others go on', async () => {
+  const stack = ofThree();
+  const pay = async (name: string, lanes: readonly number[]): Promise<void> => {
+    const keys = lanes.flatMap((lane) => keysOfLane(name, lane, 1));
+    for (const key of keys) await stack.publisher.publish('transfer-in', key, transferInOf(key));
+    await stack.journal.resultsOfAll(keys);
+  };
+  const before = await stack.startProcessor();
+  await pay('before', [0, 1, 2]);
+  await before.stop();
+  const ofLane = (await stack.readLedger()).filter(({ partition }) => partition === 0);
+  const value = Buffer.from(ofLane.findLast(({ key }) => key?.toString() === POSITION_KEY)?.value ?? []);
+  value[0] = (value[0] ?? 0) + 1;
+  await writeToLedger(stack, [{ key: POSITION_KEY, value }]);
+  const processor = await stack.spawnProcessor();
+  await processor.logged('lane-stopped');
+  await pay('after', [1, 2]);
+  await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS));
+  await pay('later', [1, 2]);
 });
 
 test('a ledger of JSON is refused at the start, with what to do, and nothing of it is called or written', async () => {

@@ -28,8 +28,6 @@ export interface CheckResult {
 }
 
 export interface CheckedTransaction extends CheckResult {
-  /** The command, or the quote that it made, names this transaction. */
-  readonly isNamed: boolean;
   /** As the service shows it; null: not found. */
   readonly transaction: Transaction | null;
 }
@@ -74,7 +72,7 @@ export async function checkTransaction(api: Lists, transactionId: string, entry:
     ...(open.length === 0 ? [] : [`not compared: ${open.join(', ')}`]),
     ...others.notes,
   ];
-  return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes, isNamed, transaction };
+  return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes, transaction };
 }
 
 /**
@@ -97,7 +95,7 @@ export async function lookForEffect(api: Lists, transactionId: string, entry: En
       const { lookUp } = OPERATIONS[operationOf(entry)];
       const finding = lookUp?.finding(transaction);
       const seen = `transaction ${transactionId} is ${transaction.status ?? 'listed without a status'}`;
-      if (finding === 'EXECUTED') return { doubt: `${seen}: the command took effect`, notes: [] };
+      if (finding === 'EXECUTED') return { doubt: `${seen}: this command, or another one, took effect`, notes: [] };
       // A quote that expired during its execution may leave its transaction PENDING.
       const isProof = finding === 'REFUSED' || (finding === 'NOT_YET' && lookUp?.type === 'INCOMING');
       if (!isProof) return { doubt: `${seen}: that does not prove that the command took no effect`, notes: [] };
@@ -129,12 +127,12 @@ export function lookForPublishedEffect(
 /** It may be older than the search: that the service does not list it proves nothing. */
 function unlistedTransaction(transactionId: string): CheckedTransaction {
   const doubt = `the payment service does not list a transaction ${transactionId} between a week before the command's first call and an hour after its last`;
-  return { doubt, notes: [], isNamed: false, transaction: null };
+  return { doubt, notes: [], transaction: null };
 }
 
 export function uncheckedTransaction(transactionId: string, reason: string): CheckedTransaction & { doubt: string } {
   const doubt = `transaction ${transactionId} could not be checked in the payment service (${reason})`;
-  return { doubt, notes: [], isNamed: false, transaction: null };
+  return { doubt, notes: [], transaction: null };
 }
 
 /** A look-up covers one hour after its call, and any call may have made the transaction. */

@@ -22,7 +22,7 @@ export interface LaneLag {
   groupOffset: bigint | null;
   /** Offsets from the group's to the end; transaction markers count too. */
   lag: bigint;
-  /** Offsets that Kafka deleted before the group admitted them; transaction markers count too. */
+  /** Offsets that Kafka deleted before the group's passed them; transaction markers count too. */
   deleted: bigint;
   /** When the oldest command that is not admitted was written; null: none waits. */
   oldestTimestampMs: number | null;
@@ -78,12 +78,12 @@ export function sumOf(lanes: readonly LaneLag[]): { total: bigint; oldestTimesta
   return { total, oldestTimestampMs: timestamps.length === 0 ? null : Math.min(...timestamps) };
 }
 
-/** A sentence about records that no lag counts and nobody admits. */
+/** A sentence about records that no lag counts. If somebody reset the group's offsets, they may have been admitted. */
 export function deletedText({ deleted, groupOffset, lane, topic }: LaneLag): string[] {
   if (groupOffset === null || deleted === 0n) return [];
   const last = groupOffset + deleted - 1n;
   return [
-    `${topic}, lane ${lane}: the records at offsets ${groupOffset} to ${last} were deleted before they were admitted. See the runbook PaymentsLaneStopped`,
+    `${topic}, lane ${lane}: the records at offsets ${groupOffset} to ${last} were deleted before the group's offset passed them. If the lane is stopped, they were not admitted: see the runbook PaymentsLaneStopped`,
   ];
 }
 

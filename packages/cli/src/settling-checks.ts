@@ -59,7 +59,8 @@ export async function checkSettling(
     return [await withPaymentApi(ofApi.config, (api) => lookForEffect(api, transactionId, entry)), ...published];
   }
   const looked = await withPaymentApi(ofApi.config, (api) => checkTransaction(api, transactionId, entry));
-  if (looked.isNamed || !isMadeByCall(entry)) return [looked];
+  // Another command may execute the quote that this one made.
+  if (!isMadeByCall(entry)) return [looked];
   return [looked, await lookForOwners(settings, transactionId, looked.transaction, entry)];
 }
 

@@ -261,7 +261,7 @@ describe('of a command that is decided NOT_EXECUTED', () => {
     [lost('reject-transaction'), 'REJECTED'],
   ])('the transaction that it names shows that it was done: %#', async (entry, status) => {
     const { doubt } = await effectOf(entry, status);
-    expect(doubt).toBe(`transaction Transaction:1 is ${status}: the command took effect`);
+    expect(doubt).toBe(`transaction Transaction:1 is ${status}: this command, or another one, took effect`);
   });
 
   test.each([

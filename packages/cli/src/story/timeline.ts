@@ -155,6 +155,6 @@ function isCarriedOut({ headers: { ce_id: id } }: Published<StoryDecision>, word
 
 function notJudged(story: Story): string {
   return currentEntryOf(story) !== null
-    ? 'not yet carried out or refused, as far as the ledger shows'
+    ? 'not carried out, as far as the ledger shows; a refusal is a dead letter, which may be deleted'
     : 'not yet carried out or refused, or forgotten after LEDGER_RETENTION';
 }
