@@ -1,13 +1,19 @@
 /** The tool says of a transaction that an operator decides by what it compared, and what else fits. */
-import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test, vi } from 'vitest';
+import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
 import { checkTransaction, lookForEffect, lookForPublishedEffect } from '../src/decided-transaction.ts';
+import type { Output } from '../src/output.ts';
+import { checkSettling } from '../src/settling-checks.ts';
 import { mayHaveMade, ownersInWords } from '../src/transaction-owners.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import type { StatusEvent } from '../src/status-history.ts';
 import { aPage } from '../../../test/api/list-readings.ts';
-import { aTransaction, doneWith, entryAt, unknown } from '../../../test/ledger/entries.ts';
+import { aQuoted, aTransaction, doneWith, entryAt, unknown } from '../../../test/ledger/entries.ts';
 
 const DAY_MS = 86_400_000;
 const SENT_MS = Date.parse('2026-01-31T12:00:00Z');
@@ -303,14 +309,37 @@ describe('of a command that is decided NOT_EXECUTED', () => {
 describe('whose a transaction is', () => {
   const mine = lost('transfer-in', { key: 'mine' });
   const theirs = lost('transfer-in', { key: 'theirs' });
-  const doubtOf = (found: Partial<Parameters<typeof ownersInWords>[2]>): string | null =>
-    ownersInWords('Transaction:5', 'mine', { keys: ['mine'], cuts: [], rivals: [], unnamed: [], ...found }).doubt;
+  const doubtOf = (found: Partial<Parameters<typeof ownersInWords>[2]>, entry = mine): string | null =>
+    ownersInWords('Transaction:5', entry, { keys: ['mine'], cuts: [], rivals: [], unnamed: [], ...found }).doubt;
 
   test('is in doubt where the result or entry of another command names it', () => {
     expect(doubtOf({})).toBeNull();
     expect(doubtOf({ keys: ['mine', 'theirs'] })).toBe(
       'transaction Transaction:5 already belongs to another command: theirs (`show theirs`)',
     );
+  });
+
+  test('is in doubt where another command names it too, though it is of the quote that this one made', async () => {
+    const quoted = aQuoted({ transactionId: 'Transaction:5' });
+    const own: Entry = { ...lost('create-quote', { key: 'mine' }), step: 'EXECUTE', quoted };
+    expect(doubtOf({ keys: ['mine', 'theirs'] }, own)).toContain('already belongs to another command: theirs');
+    expect(doubtOf({ rivals: [theirs], unnamed: ['theirs'] }, own)).toBeNull();
+
+    // Whose it is, Kafka shows.
+    const shown = { id: 'Transaction:5', status: 'COMPLETED', quoteId: quoted.quoteId };
+    const body = JSON.stringify({ hasMore: false, data: [shown] });
+    const service = createServer((_request, response) =>
+      response.setHeader('content-type', 'application/json').end(body),
+    ).listen(0, '127.0.0.1');
+    await once(service, 'listening');
+    vi.stubEnv('API_BASE_URL', `http://127.0.0.1:${(service.address() as AddressInfo).port}/v1`);
+    vi.stubEnv('API_TOKEN_ID', 'token');
+    vi.stubEnv('API_CLIENT_SECRET', 'secret');
+    const settings = { KAFKA_BROKERS: [], TOPIC_PREFIX: 'payments' } as unknown as ClientSettings;
+    const decision = { decision: 'EXECUTED', foundId: null } as const;
+    await expect(checkSettling(settings, own, decision, {} as Output)).rejects.toThrow(/roker/);
+    vi.unstubAllEnvs();
+    service.close();
   });
 
   test('is in doubt where not all was read that may name it', () => {
