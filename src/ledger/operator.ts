@@ -89,7 +89,8 @@ function retry(
     return finish(entry, invalidResult(entry, fields?.ok === false ? fields.problems : unreadable, nowMs));
   }
   if (outcome === 'UNKNOWN' && entry.firstSentMs === null) {
-    // A look-up would credit the execution to this command; another quote would be paid besides.
+    // No call of its own is in doubt: its quote came again, executed. A look-up would credit that execution to this command, and
+    // another quote would be paid besides.
     return refused('another command may have executed its quote: decide EXECUTED or NOT_EXECUTED');
   }
   // The entry does not say when a deferred call was sent. The command was published earlier, so that time is safe.

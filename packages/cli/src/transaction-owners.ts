@@ -89,29 +89,22 @@ export function mayHaveMade(entry: Entry, key: string, transaction: Transaction)
 }
 
 /** @param found keys whose result or entry names the transaction, and commands that may have made it */
-export function ownersInWords(
-  transactionId: string,
-  entry: Entry,
-  { cuts, keys, rivals, unnamed }: FoundOwners,
-): CheckResult {
+export function ownersInWords(transactionId: string, entry: Entry, found: FoundOwners): CheckResult {
   // Another command can execute this command's quote only by its name: a command that names none is no rival.
   const isOwn = namesIn(entry).includes(transactionId);
+  const { cuts, keys, rivals, unnamed } = isOwn ? { ...found, rivals: [], unnamed: [] } : found;
   const what = `transaction ${transactionId}`;
   const said = (is: string, of: readonly string[], names = of.join(', ')): string[] =>
     of.length === 0
       ? []
       : [`${what} ${is}: ${names} (${of.map((other) => `\`${keyCommand('show', other)}\``).join(', ')})`];
   const others = keys.filter((other) => other !== entry.key);
-  const nameless = isOwn ? [] : rivals;
-  const rivalKeys = nameless.map((rival) => rival.key);
+  const rivalKeys = rivals.map((rival) => rival.key);
   const unread = `it is not known whether ${what} belongs to another command (not read: ${cuts.join('; ')})`;
   const doubts = [
     ...said('already belongs to another command', others),
-    ...said('may belong to another command', rivalKeys, nameless.map(stateOf).join('; ')),
-    ...said(
-      'may be the one for which another command was decided EXECUTED, without a transaction id',
-      isOwn ? [] : unnamed,
-    ),
+    ...said('may belong to another command', rivalKeys, rivals.map(stateOf).join('; ')),
+    ...said('may be the one for which another command was decided EXECUTED, without a transaction id', unnamed),
     ...(cuts.length === 0 ? [] : [unread]),
   ];
   return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes: [] };

@@ -1,8 +1,5 @@
 /** The tool says of a transaction that an operator decides by what it compared, and what else fits. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
 import { checkTransaction, lookForEffect, lookForPublishedEffect } from '../src/decided-transaction.ts';
@@ -13,6 +10,7 @@ import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import type { StatusEvent } from '../src/status-history.ts';
 import { aPage } from '../../../test/api/list-readings.ts';
+import { startHostileService } from '../../../test/support/hostile-service.ts';
 import { aQuoted, aTransaction, doneWith, entryAt, unknown } from '../../../test/ledger/entries.ts';
 
 const DAY_MS = 86_400_000;
@@ -328,18 +326,15 @@ describe('whose a transaction is', () => {
     // Whose it is, Kafka shows.
     const shown = { id: 'Transaction:5', status: 'COMPLETED', quoteId: quoted.quoteId };
     const body = JSON.stringify({ hasMore: false, data: [shown] });
-    const service = createServer((_request, response) =>
-      response.setHeader('content-type', 'application/json').end(body),
-    ).listen(0, '127.0.0.1');
-    await once(service, 'listening');
-    vi.stubEnv('API_BASE_URL', `http://127.0.0.1:${(service.address() as AddressInfo).port}/v1`);
+    const service = await startHostileService(() => ({ httpStatus: 200, body }));
+    onTestFinished(() => service.close());
+    onTestFinished(() => void vi.unstubAllEnvs());
+    vi.stubEnv('API_BASE_URL', service.baseUrl);
     vi.stubEnv('API_TOKEN_ID', 'token');
     vi.stubEnv('API_CLIENT_SECRET', 'secret');
     const settings = { KAFKA_BROKERS: [], TOPIC_PREFIX: 'payments' } as unknown as ClientSettings;
     const decision = { decision: 'EXECUTED', foundId: null } as const;
     await expect(checkSettling(settings, own, decision, {} as Output)).rejects.toThrow(/roker/);
-    vi.unstubAllEnvs();
-    service.close();
   });
 
   test('is in doubt where not all was read that may name it', () => {
