@@ -172,6 +172,18 @@ export const UNTOUCHED = {
   decisionId: null,
 } as const;
 
+/**
+ * The earliest possible time of the first call that may have taken effect; null: there is none. The entry does not say when a
+ * deferred call was sent, and a proxy may have deferred one that took effect. The command was published earlier.
+ */
+export function earliestSentMs({
+  firstSentMs,
+  origin,
+  turnedAway,
+}: Pick<Entry, 'firstSentMs' | 'origin' | 'turnedAway'>): number | null {
+  return turnedAway > 0 ? Math.min(firstSentMs ?? Infinity, origin.timestampMs) : firstSentMs;
+}
+
 /** The proof that nothing took effect, although a call was in doubt; null: there is none that holds. */
 export function proofOf(entry: UnphasedEntry): Unexecuted | null {
   return entry.unexecuted?.attempts === entry.attempts ? entry.unexecuted : null;

@@ -29,6 +29,8 @@ export type LookUpFinding =
   | 'REFUSED'
   /** It did not take effect, and still can. */
   | 'NOT_YET'
+  /** It may have taken effect; the payment's last status will show it. */
+  | 'OPEN'
   /** The status says nothing that we understand. */
   | 'UNCLEAR';
 
@@ -113,9 +115,11 @@ export function rejectionFinding({ status }: Pick<Transaction, 'status'>): LookU
       return 'EXECUTED';
     case 'PENDING':
       return 'NOT_YET';
-    // The payment is under way, or has arrived.
+    // The interface does not say which status a rejected payment shows while its refund is under way.
     case 'PROCESSING':
     case 'SENT':
+      return 'OPEN';
+    // The payment has arrived.
     case 'COMPLETED':
       return 'REFUSED';
     // A rejected payment may show a later status than REJECTED; we do not know which.

@@ -6,7 +6,7 @@ import { parseLossless } from 'payment-processor-contract/lossless-json';
 import type { CommandResult, OperatorDecision, Transaction } from 'payment-processor-contract/types';
 import type { Decision } from './decision.ts';
 import { subjectOf } from './effect.ts';
-import type { Entry } from './entry.ts';
+import { earliestSentMs, type Entry } from './entry.ts';
 import { executedResult, expiredResult, invalidResult, unknownResult } from './result-record.ts';
 import { firstCallOf, settlementOf, whyKeyIsVoid, type LedgerPolicy } from './settlement.ts';
 import { waiting } from './transitions.ts';
@@ -93,8 +93,7 @@ function retry(
     // another quote would be paid besides.
     return refused('another command may have executed its quote: decide EXECUTED or NOT_EXECUTED');
   }
-  // The entry does not say when a deferred call was sent. The command was published earlier, so that time is safe.
-  const sentMs = entry.firstSentMs ?? (entry.turnedAway > 0 ? entry.origin.timestampMs : null);
+  const sentMs = earliestSentMs(entry);
   const keyProblem = sentMs === null ? null : whyKeyIsVoid(entry, sentMs, nowMs, policy);
   if (keyProblem !== null) {
     const instead = outcome === 'UNKNOWN' ? 'decide EXECUTED or NOT_EXECUTED' : 'publish it again under a new key';

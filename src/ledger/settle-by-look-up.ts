@@ -39,8 +39,9 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   const found = findingOf(transaction);
   const { effectStatus } = event;
   const was = effectStatus === null ? null : findingOf({ status: effectStatus, failureReason: null });
-  // Of a rejection, REFUNDED and FAILED are unclear: its call may have caused them.
-  const mayBeExecuted = was === 'EXECUTED' || (was === 'UNCLEAR' && found !== 'UNCLEAR');
+  // Of a rejection, REFUNDED and FAILED are unclear, and PROCESSING is open: its call may have caused them.
+  const mayBeExecuted =
+    was === 'EXECUTED' || (was === 'UNCLEAR' && found !== 'UNCLEAR') || (was === 'OPEN' && found === 'NOT_YET');
   if (effectStatus !== null && mayBeExecuted && found !== 'EXECUTED') {
     // The service showed an effect before and no longer does: that proves nothing.
     const problem = `its transaction is ${shownStatus(seen)} now, but was seen ${statusInWords(effectStatus)} before`;
@@ -61,6 +62,8 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
         return lookAgain(entry, `its quote expired, and its transaction is still ${shownStatus(seen)}`, seen, nowMs);
       }
       return notTaken(entry, seen, nowMs);
+    case 'OPEN':
+      return lookAgain(entry, `its transaction is still ${shownStatus(seen)}`, seen, nowMs);
     case 'UNCLEAR':
       return finish(
         entry,

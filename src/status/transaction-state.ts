@@ -102,8 +102,11 @@ export function effectAfter(
   transaction: Pick<Transaction, 'failureReason' | 'status'>,
 ): string | null {
   if (executionFinding(transaction) !== 'EXECUTED') return known;
-  const mayBeRejected = known !== null && rejectionFinding({ status: known }) !== 'REFUSED';
-  return mayBeRejected && rejectionFinding(transaction) === 'REFUSED' ? known : transaction.status;
+  return mayBeRejected({ status: known }) && !mayBeRejected(transaction) ? known : transaction.status;
+}
+
+function mayBeRejected(shown: Pick<Transaction, 'status'>): boolean {
+  return shown.status !== null && ['EXECUTED', 'UNCLEAR'].includes(rejectionFinding(shown));
 }
 
 /** Whether a payment was open in the known status, and ended in the shown one. */

@@ -143,6 +143,9 @@ test('a key is not used in its last moments: the call could arrive after the ser
   const entry = unknown(entryAt('transfer-in'));
   expect(decideByOperator(entry, order(entry, 'RETRY'), untilMs - 1, policy).kind).toBe('decided');
   expect(decideByOperator(entry, order(entry, 'RETRY'), untilMs, policy).kind).toBe('refused');
+  // A call that was deferred before may have been the first.
+  const later = { ...entry, turnedAway: 1, firstSentMs: 10 * HOUR_MS, lastEndedMs: 10 * HOUR_MS };
+  expect(decideByOperator(later, order(later, 'RETRY'), 30 * HOUR_MS, policy).kind).toBe('refused');
 });
 
 describe('NOT_EXECUTED, and RETRY after it', () => {
@@ -333,6 +336,15 @@ describe('a look-up', () => {
     const finding = shown({ status, type: 'INCOMING' });
     expect(resultOf(found(doubtful(entryAt('reject-transaction')), finding)).outcome).toBe(outcome);
   });
+
+  test.each(['PROCESSING', 'SENT'])('of a rejection that finds %s: looked at again, at last UNKNOWN', (status) => {
+    const finding = shown({ status, type: 'INCOMING' });
+    const again = entryOf(found(doubtful(entryAt('reject-transaction')), finding));
+    expect(again).toMatchObject({ phase: { state: 'DOUBTFUL' }, unexecuted: null });
+    expect(resultOf(found(again, finding, 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
+    expect(resultOf(found(again, shown({ status: 'REJECTED', type: 'INCOMING' }))).outcome).toBe('ACCEPTED');
+    expect(resultOf(found(again, shown({ status: 'COMPLETED', type: 'INCOMING' }))).outcome).toBe('REFUSED');
+  });
 });
 
 describe('a status that showed an effect, and that the service takes back', () => {
@@ -355,9 +367,9 @@ describe('a status that showed an effect, and that the service takes back', () =
   test('a rejection that was seen, and is no more, is UNKNOWN; a payment that goes on cannot be rejected', () => {
     const rejection = doubtful(entryAt('reject-transaction'));
     expect(resultOf(taken(rejection, 'REJECTED', 'PENDING', 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
-    for (const perhaps of ['REFUNDED', 'FAILED']) {
+    for (const perhaps of ['REFUNDED', 'FAILED', 'PROCESSING', 'SENT']) {
       expect(entryOf(taken(rejection, perhaps, 'PENDING')).phase.state).toBe('DOUBTFUL');
-      expect(resultOf(taken(rejection, perhaps, perhaps)).outcome).toBe('UNKNOWN');
+      expect(resultOf(taken(rejection, perhaps, perhaps, 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
     }
     expect(resultOf(taken(rejection, 'PROCESSING', 'COMPLETED')).outcome).toBe('REFUSED');
     expect(resultOf(taken(rejection, 'REJECTED', 'REJECTED')).outcome).toBe('ACCEPTED');
