@@ -15,7 +15,13 @@ import type { Transaction } from 'payment-processor-contract/types';
 import { currencyAmountText } from './amount-text.ts';
 import { isoOf } from './event-output.ts';
 import { observedMs, type StatusEvent } from './status-history.ts';
-import { CLOCK_DIFFERENCE_MS_MAX, compared, sentMsOf, type Comparison } from './transaction-comparison.ts';
+import {
+  CLOCK_DIFFERENCE_MS_MAX,
+  compared,
+  lastEndedMsOf,
+  sentMsOf,
+  type Comparison,
+} from './transaction-comparison.ts';
 
 type Lists = Pick<PaymentApi, 'listTransactions'>;
 
@@ -148,7 +154,7 @@ async function lookUpInService(api: Lists, transactionId: string, entry: Entry):
       // An operator may have found a transaction older than the processor's search range.
       mayBeOlder: aboutMs === firstMs,
     });
-    if (answer.outcome.kind !== 'not-found' || aboutMs >= (entry.lastEndedMs ?? firstMs)) return answer;
+    if (answer.outcome.kind !== 'not-found' || aboutMs >= lastEndedMsOf(entry)) return answer;
   }
 }
 
@@ -175,7 +181,7 @@ async function otherMatches(
   const isCustomers = customerId !== null && agreeing.includes(CUSTOMERS_SIDE[entry.commandType] ?? 'none');
   const filter = {
     startDate: new Date(Math.max(0, sentMs - CLOCK_DIFFERENCE_MS_MAX)).toISOString(),
-    endDate: new Date((entry.lastEndedMs ?? sentMs) + LATE_MS_MAX).toISOString(),
+    endDate: new Date(lastEndedMsOf(entry) + LATE_MS_MAX).toISOString(),
     ...(isCustomers ? { customerId } : {}),
     limit: PAGE_LIMIT,
   };

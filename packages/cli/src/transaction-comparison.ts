@@ -2,7 +2,7 @@
  * Compares a transaction of the service with the command under decision: which fields agree, differ, or cannot be compared.
  * Pure.
  */
-import type { Entry } from '../../../src/ledger/entry.ts';
+import { earliestSentMs, type Entry } from '../../../src/ledger/entry.ts';
 import { keptFields } from '../../../src/ledger/kept-fields.ts';
 import { OPERATIONS } from '../../../src/ledger/operations.ts';
 import { otherField } from 'payment-processor-contract/command-fields/field-shapes';
@@ -43,13 +43,14 @@ export function compared(transaction: Transaction, entry: Entry): Comparison {
   };
 }
 
-/**
- * The earliest possible time of the first call that may have taken effect. The ledger does not record when refused calls were
- * sent, and a proxy may have refused them. So the bound is then the command's publication.
- */
-export function sentMsOf({ firstSentMs, origin, turnedAway }: Entry): number {
-  if (firstSentMs === null) return origin.timestampMs;
-  return turnedAway > 0 ? Math.min(firstSentMs, origin.timestampMs) : firstSentMs;
+/** The earliest possible time of the first call that may have taken effect; without one, the command's publication. */
+export function sentMsOf(entry: Entry): number {
+  return earliestSentMs(entry) ?? entry.origin.timestampMs;
+}
+
+/** When the last call that may have taken effect ended. An executed quote that came again has no such call. */
+export function lastEndedMsOf(entry: Entry): number {
+  return entry.lastEndedMs ?? entry.quoted?.receivedMs ?? sentMsOf(entry);
 }
 
 /** Whether the command's own call creates a transaction. */

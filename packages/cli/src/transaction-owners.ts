@@ -6,13 +6,14 @@ import type { ClientSettings } from 'payment-processor-client/internal/settings'
 import { possibleEffectOf } from '../../../src/ledger/effect.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { mayBeUnfinished, mayBeUnknown } from '../../../src/ledger/ledger-value.ts';
+import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { CommandResult, Transaction } from 'payment-processor-contract/types';
 import { fits, LATE_MS_MAX, type CheckResult } from './decided-transaction.ts';
 import { scanLedger } from './ledger.ts';
 import { findOwnersInResults, mayPay, namesIn, type FoundKeys } from './story/find-keys.ts';
 import { lateText } from './topic-reading.ts';
-import { compared, isMadeByCall, sentMsOf } from './transaction-comparison.ts';
+import { compared, isMadeByCall, lastEndedMsOf, sentMsOf } from './transaction-comparison.ts';
 import { keyCommand } from './key-command.ts';
 
 const READ_FOR_MS = 120_000;
@@ -38,8 +39,9 @@ export async function lookForOwners(
   entry: Entry,
 ): Promise<CheckResult> {
   const { key } = entry;
+  const ids = idsOfPayment(transactionId, transaction, entry);
   const names = (other: Entry): boolean =>
-    namesIn(other).includes(transactionId) &&
+    namesIn(other).some((id) => ids.has(id)) &&
     mayPay(other.commandType, other.phase.state === 'DONE' ? other.phase.outcome : null);
   const finding = findOwnersInResults(settings, transactionId, sentMsOf(entry) - LOOK_BEFORE_MS);
   const [isInTime, ofLedger] = await Promise.all([
@@ -48,13 +50,13 @@ export async function lookForOwners(
       settings,
       READ_FOR_MS,
       // An Avro string is its UTF-8 bytes: most records need not be decoded.
-      (_key, value) => mayBeUnfinished(value) || mayBeUnknown(value) || value.includes(transactionId),
+      (_key, value) => mayBeUnfinished(value) || mayBeUnknown(value) || [...ids].some((id) => value.includes(id)),
       (other): other is Entry => names(other) || (transaction !== null && mayHaveMade(other, key, transaction)),
     ),
   ]);
   const ofResults = isInTime ? await finding : { keys: [], cuts: [lateText('results', READ_FOR_MS)], unnamed: [] };
   const entries = ofLedger.found.map((one) => one.entry);
-  return ownersInWords(transactionId, entry, {
+  const { doubt } = ownersInWords(transactionId, entry, {
     keys: [...new Set([...ofResults.keys, ...entries.filter(names).map((other) => other.key)])],
     cuts: [...ofResults.cuts, ...ofLedger.cuts],
     rivals: entries.filter((other) => !names(other)),
@@ -62,6 +64,8 @@ export async function lookForOwners(
       .filter((result) => result.commandKey !== key && mayMean(result, entry, transaction))
       .map(({ commandKey }) => commandKey),
   });
+  const others = 'another prefix, or another system with this account, may have made the transaction';
+  return { doubt, notes: [`looked for other commands under TOPIC_PREFIX=${settings.TOPIC_PREFIX} alone: ${others}`] };
 }
 
 /** Results do not show what was asked for, so any transaction of a command's time may be the one that its operator found. */
@@ -78,18 +82,17 @@ function mayMean(
  * Whether the entry belongs to another command that fits the transaction and made a call with unknown effect at that time.
  */
 export function mayHaveMade(entry: Entry, key: string, transaction: Transaction): boolean {
-  const { lastEndedMs, phase } = entry;
+  const { phase } = entry;
   if (entry.key === key || !isMadeByCall(entry)) return false;
   const isOpen =
     phase.state === 'DONE'
-      ? phase.outcome === 'UNKNOWN' &&
-        !(Date.parse(transaction.createdAt ?? '') > (lastEndedMs ?? sentMsOf(entry)) + LATE_MS_MAX)
+      ? phase.outcome === 'UNKNOWN' && !(Date.parse(transaction.createdAt ?? '') > lastEndedMsOf(entry) + LATE_MS_MAX)
       : possibleEffectOf(entry)?.on === 'new';
   return isOpen && fits(compared(transaction, entry));
 }
 
 /** @param found keys whose result or entry names the transaction, and commands that may have made it */
-export function ownersInWords(transactionId: string, entry: Entry, found: FoundOwners): CheckResult {
+export function ownersInWords(transactionId: string, entry: Entry, found: FoundOwners): Pick<CheckResult, 'doubt'> {
   // Another command can execute this command's quote only by its name: a command that names none is no rival.
   const isOwn = namesIn(entry).includes(transactionId);
   const { cuts, keys, rivals, unnamed } = isOwn ? { ...found, rivals: [], unnamed: [] } : found;
@@ -107,7 +110,18 @@ export function ownersInWords(transactionId: string, entry: Entry, found: FoundO
     ...said('may be the one for which another command was decided EXECUTED, without a transaction id', unnamed),
     ...(cuts.length === 0 ? [] : [unread]),
   ];
-  return { doubt: doubts.length === 0 ? null : doubts.join('; '), notes: [] };
+  return { doubt: doubts.length === 0 ? null : doubts.join('; ') };
+}
+
+/** The ids of the transaction and its quote, as far as the service or the command under decision shows it: an execution may name the quote alone. */
+export function idsOfPayment(
+  transactionId: string,
+  transaction: Transaction | null,
+  entry: Entry,
+): ReadonlySet<string> {
+  const own = namesIn(entry);
+  const quoteId = quoteIdAmong(transaction?.otherFieldsJson ?? null);
+  return new Set([transactionId, ...(own.includes(transactionId) ? own : []), ...(quoteId === null ? [] : [quoteId])]);
 }
 
 function stateOf({ key, phase }: Entry): string {

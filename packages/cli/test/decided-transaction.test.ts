@@ -5,7 +5,7 @@ import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
 import { checkTransaction, lookForEffect, lookForPublishedEffect } from '../src/decided-transaction.ts';
 import type { Output } from '../src/output.ts';
 import { checkSettling } from '../src/settling-checks.ts';
-import { mayHaveMade, ownersInWords } from '../src/transaction-owners.ts';
+import { idsOfPayment, mayHaveMade, ownersInWords } from '../src/transaction-owners.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import type { StatusEvent } from '../src/status-history.ts';
@@ -293,6 +293,16 @@ describe('of a command that is decided NOT_EXECUTED', () => {
     expect(doubt).toMatch(/^transaction Transaction:1 is of another payment: it differs in quote, and proves nothing/);
   });
 
+  test('is looked for by the time of its quote where no call may have executed it', async () => {
+    const receivedMs = SENT_MS + 3 * 3_600_000;
+    const quoted = aQuoted({ transactionId: 'Transaction:5', receivedMs });
+    const again = lost('create-quote', { step: 'EXECUTE', quoted, firstSentMs: null, lastEndedMs: null });
+    const entry = { ...again, origin: { ...again.origin, timestampMs: SENT_MS } };
+    const createdAt = new Date(receivedMs).toISOString();
+    const service = serviceOf([aTransaction({ id: 'Transaction:5', status: 'COMPLETED', createdAt })]);
+    expect((await lookForEffect(service, 'Transaction:5', entry)).doubt).toMatch(/is COMPLETED: this command, or/);
+  });
+
   test('a transaction that is not listed, for it may be older, or that cannot be looked at, is in doubt', async () => {
     const none = await lookForEffect(serviceOf([]), 'Transaction:1', ofQuote);
     expect(none.doubt).toMatch(
@@ -335,6 +345,15 @@ describe('whose a transaction is', () => {
     const settings = { KAFKA_BROKERS: [], TOPIC_PREFIX: 'payments' } as unknown as ClientSettings;
     const decision = { decision: 'EXECUTED', foundId: null } as const;
     await expect(checkSettling(settings, own, decision, {} as Output)).rejects.toThrow(/roker/);
+  });
+
+  test('is looked for by its quote too, which an execution may name alone', () => {
+    const quoted = aQuoted({ quoteId: 'Quote:5', transactionId: 'Transaction:5' });
+    const own: Entry = { ...lost('create-quote', { key: 'mine' }), step: 'EXECUTE', quoted };
+    const shown = aTransaction({ ...WHOLE, otherFieldsJson: '{"quoteId":"Quote:6"}' });
+    expect([...idsOfPayment('Transaction:5', null, own)].sort()).toEqual(['Quote:5', 'Transaction:5']);
+    expect([...idsOfPayment('Transaction:5', shown, mine)]).toEqual(['Transaction:5', 'Quote:6']);
+    expect([...idsOfPayment('Transaction:7', null, own)]).toEqual(['Transaction:7']);
   });
 
   test('is in doubt where not all was read that may name it', () => {

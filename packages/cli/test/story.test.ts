@@ -132,11 +132,31 @@ test('a decision that its result names was carried out, though the ledger has fo
   const told = story('ACCEPTED', []);
   const value = { decision: 'EXECUTED', operator: 'ann', reason: 'found', expectedRevision: '1', transactionId: ID };
   const decision = { ...at('decisions', 'invoice', 1n), headers: { ce_id: 'd-1' }, value, problem: null };
+  const admittedTo = { decisions: 2n };
   const became = (results: Story['results']): string =>
-    storyText({ ...told, results, decisions: [decision] }, false).find((line) => line.includes('EXECUTED on')) ?? '';
+    storyText({ ...told, results, admittedTo, decisions: [decision] }, false).find((line) =>
+      line.includes('EXECUTED on'),
+    ) ?? '';
   const named = told.results.map((result) => ({ ...result, headers: { 'decision-id': 'd-1' } }));
   expect(became(named)).toContain('carried out');
-  expect(became(told.results)).toContain('not yet carried out or refused, or forgotten after LEDGER_RETENTION');
+  expect(became(told.results)).toContain('not known: the ledger does not have the key, or has forgotten it');
+});
+
+test('a RETRY that waits may still pay', () => {
+  const result = { value: Buffer.alloc(0), headers: {} };
+  const phase: Entry['phase'] = { state: 'DONE', outcome: 'EXPIRED', completedMs: 1, result };
+  const entries = [record(1n, { ...entryAt('transfer-in'), phase })];
+  const value = { decision: 'RETRY', operator: 'ann', reason: 'late', expectedRevision: '1', transactionId: null };
+  const decision = { ...at('decisions', 'invoice', 1n), value, problem: null };
+  const results = [resultIn('EXPIRED', entryAt('transfer-in').origin)];
+  const told = { ...story('EXPIRED', []), entries, results, decisions: [decision] };
+  const decided = (read: Story): string => storyText(read, false).find((line) => line.includes('RETRY on')) ?? '';
+  const waiting = { ...told, admittedTo: { decisions: 1n } };
+  expect(paymentIn(waiting)).toBe('nothing known yet: a decision waits, and may still be carried out');
+  expect(decided(waiting)).toContain('waits to be read: it may still be carried out');
+  const read = { ...told, admittedTo: { decisions: 2n } };
+  expect(paymentIn(read)).toBe('none by this command: EXPIRED');
+  expect(decided(read)).toContain('not carried out, as far as the ledger shows');
 });
 
 test('a refused decision that was moved to its lane is shown as refused', () => {

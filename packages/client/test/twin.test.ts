@@ -30,6 +30,14 @@ test('results fit their schema, and take what the test says of quotes and transa
   expect(await payments.client.awaitSettled('u', { timeoutMs: 20 })).toMatchObject({ kind: 'unknown' });
 });
 
+test('a quote whose transaction has an empty id is executed by its quote alone', async () => {
+  const payments = new TestPayments();
+  payments.answer('create-quote', { outcome: 'ACCEPTED', quote: { transactionId: '' } });
+  payments.answer('execute-quote', { outcome: 'ACCEPTED' });
+  const paid = await payments.client.createAndExecute('order', createQuoteOf('order'), WAIT);
+  expect(paid.stage).toBe('execute');
+});
+
 test('a key is its command from the first message on, answered or not', async () => {
   const payments = new TestPayments();
   payments.answer('transfer-in', { outcome: 'silent' });

@@ -32,7 +32,7 @@ Without a type it holds all types. Exit code 0 means that each lane's owner has 
 of the group begins a call for these types until they are released or --until has passed.
 Held commands wait in Kafka or in the ledger. At their own time limit they end: EXPIRED, or UNKNOWN if a call is in doubt. Calls under way end, and their results are committed.
 Look-ups continue. A hold of execute-quote also holds quotes that lead to an execution.
-A later hold of a type replaces an earlier one; the command prints which. It needs no schema registry.
+A later hold of a type replaces an earlier one, also a colleague's: run holds first. The command prints which. It needs no schema registry.
 Exits with 5 in two cases:
 - A lane has not confirmed in time, or has a later order. The hold is written to every lane, and in force in the lanes that confirmed.
 - Kafka has not confirmed the write to a lane. The hold may be written there.
@@ -46,7 +46,8 @@ Examples:
     'why; kept with the release',
     'released',
   ).details(`
-Without a type it releases all types. It prints whose holds it ends. Exits with 5 when a lane has not confirmed in time,
+Without a type it releases all types. Run holds first: it ends colleagues' holds too, and their commands are then executed.
+It prints whose holds it ends. Exits with 5 when a lane has not confirmed in time,
 a later order replaced it, or Kafka has not confirmed the write to a lane. That lane may still hold its commands.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 

@@ -9,6 +9,7 @@ import {
   callsOf,
   earlierOutcomeOf,
   hasNewCommand,
+  hasWaitingDecision,
   lastEntryOf,
   notKept,
   paymentOf,
@@ -115,6 +116,7 @@ function nothingKnownText(story: Story): string {
   if (runningEntryOf(story) !== null) return 'nothing known yet: the command is in progress';
   const phase = currentEntryOf(story)?.phase;
   if (phase?.state === 'DONE' && phase.outcome === 'UNKNOWN') return UNKNOWN_TEXT;
+  if (hasWaitingDecision(story)) return 'nothing known yet: a decision waits, and may still be carried out';
   if (story.results.every((result) => isOfMessage(result))) return 'nothing known: no readable result was found';
   return 'nothing known for certain: the last result may not have been read; run it again';
 }

@@ -127,6 +127,7 @@ export function paymentOf(story: Story): PaymentState<CommandResult> {
   moves.sort((left, right) => Number(left.offset - right.offset));
   const last = new Map(moves.map((move) => [move.key, move.kind === 'transaction-status' ? move.value : null]));
   const state = paymentState(counting?.value ?? null, last);
+  if (state.kind === 'not-accepted' && hasWaitingDecision(story)) return { kind: 'nothing-known' };
   return isCutShort ? withoutEnd(state) : state;
 }
 
@@ -139,6 +140,11 @@ export function runningEntryOf({ entries }: Pick<Story, 'entries'>): Entry | nul
 /** A message waits, and the ledger has forgotten its key: what was read is about an earlier command. */
 export function hasNewCommand(story: Story): boolean {
   return story.messages.some((message) => roleOf(message, story) === 'new-command');
+}
+
+/** A decision about the key waits: it may be a RETRY. */
+export function hasWaitingDecision(story: Story): boolean {
+  return story.decisions.some((decision) => isBeyondAdmitted(decision, story));
 }
 
 /** The last outcome of an earlier command under the key, which the ledger has forgotten since; null: none was read. */
@@ -228,9 +234,13 @@ export function roleOf(message: PublishedMessage, story: Story): MessageRole {
 }
 
 /** Its lane has not admitted it, as far as was read. The results may have been read later than the ledger. */
-function isWaiting(message: PublishedMessage, { admittedTo, results }: Story): boolean {
-  if (message.offset < (admittedTo[message.topic] ?? 0n)) return false;
-  return !results.some((result) => isAbout(result, message));
+function isWaiting(message: PublishedMessage, story: Story): boolean {
+  return isBeyondAdmitted(message, story) && !story.results.some((result) => isAbout(result, message));
+}
+
+/** The key's lane has not read it, as far as its ledger was read. */
+export function isBeyondAdmitted({ offset, topic }: RecordPlace, { admittedTo }: Story): boolean {
+  return offset >= (admittedTo[topic] ?? 0n);
 }
 
 /** Whether the result is the one of the message at this place. */

@@ -16,6 +16,7 @@ import {
   type RecordPlace,
   type Story,
   currentEntryOf,
+  isBeyondAdmitted,
   movedFromOf,
 } from './story.ts';
 
@@ -142,7 +143,11 @@ function decisionLine(published: Published<StoryDecision>, story: Story): Line {
       source.topic === topic && source.partition === String(partition) && source.offset === offset.toString(),
   );
   const became =
-    refusal === undefined ? (isCarriedOut(published, words, story) ? 'carried out' : notJudged(story)) : 'refused';
+    refusal === undefined
+      ? isCarriedOut(published, words, story)
+        ? 'carried out'
+        : notJudged(published, story)
+      : 'refused';
   const of = transactionId === null ? '' : `  ${transactionId}`;
   return { topic, atMs: timestampMs, what: 'decision', text: `${words}${of}  ${became}  (${placeText(published)})` };
 }
@@ -153,8 +158,9 @@ function isCarriedOut({ headers: { ce_id: id } }: Published<StoryDecision>, word
   return isNamed || story.entries.some(({ entry }) => entry?.audit.includes(words) === true);
 }
 
-function notJudged(story: Story): string {
+function notJudged(place: RecordPlace, story: Story): string {
+  if (isBeyondAdmitted(place, story)) return 'waits to be read: it may still be carried out';
   return currentEntryOf(story) !== null
     ? 'not carried out, as far as the ledger shows; a refusal is a dead letter, which may be deleted'
-    : 'not yet carried out or refused, or forgotten after LEDGER_RETENTION';
+    : 'not known: the ledger does not have the key, or has forgotten it';
 }
