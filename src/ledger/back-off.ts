@@ -12,8 +12,8 @@ const LONGEST_WAIT_MS = 15_000;
  * The same entry always gets the same wait.
  * @param waits number of earlier waits
  */
-export function backOffMs(key: string, waits: number): number {
-  const plainMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(waits, 10));
+export function backOffMs(key: string, waits: number, longestMs = LONGEST_WAIT_MS): number {
+  const plainMs = Math.min(longestMs, FIRST_WAIT_MS * 2 ** Math.min(waits, 10));
   return Math.round(plainMs * (0.5 + spreadOf(key, waits)));
 }
 

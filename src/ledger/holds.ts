@@ -61,7 +61,7 @@ export function typesOf({ commandTypes }: Pick<HoldOrder, 'commandTypes'>): read
 }
 
 /** An order on all types also covers recorded types that only another version knows. */
-function covers({ commandTypes }: HoldOrder, type: string): boolean {
+export function covers({ commandTypes }: HoldOrder, type: string): boolean {
   return commandTypes.length === 0 || commandTypes.includes(type);
 }
 

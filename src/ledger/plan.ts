@@ -113,7 +113,7 @@ function proofInWords(proof: Unexecuted, why: string): { reason: string; settled
 
 /** Looks up only after the settling time, even if we first tried to settle the doubt in another way. */
 function lookUpPlan(entry: Entry, firstSentMs: number, nowMs: number, policy: LedgerPolicy): Plan {
-  if (nowMs - firstSentMs >= policy.idempotencyRetentionMs) return giveUp('it could not be looked up in time');
+  if (nowMs - firstSentMs >= policy.idempotencyRetentionMs) return giveUp('no look-up settled it in time');
   const query = queryOf(entry, firstSentMs);
   if (query === null) {
     return giveUp(

@@ -17,6 +17,8 @@ import { operationOf } from './settlement.ts';
 import { doubtful, finish, next, reasonOf } from './transitions.ts';
 
 const HTTP_CONFLICT = 409;
+/** A payment may be under way for hours, and each look-up of a rejection may read the transactions of a week. */
+const LONGEST_OPEN_WAIT_MS = 300_000;
 
 export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'looked-up' }>): Decision {
   const { phase } = entry;
@@ -63,7 +65,7 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
       }
       return notTaken(entry, seen, nowMs);
     case 'OPEN':
-      return lookAgain(entry, `its transaction is still ${shownStatus(seen)}`, seen, nowMs);
+      return lookAgain(entry, `its transaction is still ${shownStatus(seen)}`, seen, nowMs, LONGEST_OPEN_WAIT_MS);
     case 'UNCLEAR':
       return finish(
         entry,
@@ -74,11 +76,11 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
 }
 
 /** The entry stays in doubt until its time limit; then it is UNKNOWN. */
-function lookAgain(entry: Entry, problem: string, seen: Seen, nowMs: number): Decision {
+function lookAgain(entry: Entry, problem: string, seen: Seen, nowMs: number, longestMs?: number): Decision {
   const { phase } = entry;
   if (phase.state !== 'DOUBTFUL' || nowMs >= entry.deadlineMs)
     return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs), seen);
-  const againMs = nowMs + backOffMs(entry.key, entry.waits);
+  const againMs = Math.min(nowMs + backOffMs(entry.key, entry.waits, longestMs), entry.deadlineMs);
   return { kind: 'next', seen, entry: doubtful(entry, phase.reason, againMs, phase.refusal) };
 }
 

@@ -342,6 +342,8 @@ describe('a look-up', () => {
     const again = entryOf(found(doubtful(entryAt('reject-transaction')), finding));
     expect(again).toMatchObject({ phase: { state: 'DOUBTFUL' }, unexecuted: null });
     expect(resultOf(found(again, finding, 2 * HOUR_MS)).outcome).toBe('UNKNOWN');
+    const late = entryOf(found({ ...again, waits: 20 }, finding, 20_000)).phase;
+    expect(late.state === 'DOUBTFUL' && late.settleAtMs > 20_000 + 60_000).toBe(true);
     expect(resultOf(found(again, shown({ status: 'REJECTED', type: 'INCOMING' }))).outcome).toBe('ACCEPTED');
     expect(resultOf(found(again, shown({ status: 'COMPLETED', type: 'INCOMING' }))).outcome).toBe('REFUSED');
   });

@@ -195,7 +195,7 @@ test.each<[string, TakenBack]>([
     expect.stringContaining(`is ${last} now, but was seen ${seen} before`),
   ]);
   expect(calls).toBe(1);
-  await stack().journal.until(() => statuses().includes(seen), 'its effect');
+  await stack().journal.until(() => statuses().includes(seen), 'its effect', 300_000);
 });
 
 test('an execution that is answered with another quote, EXPIRED, is in doubt', async () => {
