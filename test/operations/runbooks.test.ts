@@ -52,12 +52,6 @@ describe('the runbooks', () => {
     expect(commands.filter((command) => !command.includes(` ${KAFKA_TOOL_OPTIONS} `))).toEqual([]);
   });
 
-  it.each(runbooks)("%s ends no colleague's hold without a look at the holds", async (file) => {
-    const text = await textOf(file);
-    const order = text.search(/`cli (hold|release)\b/);
-    if (order >= 0) expect(text.slice(0, order)).toContain('`cli holds`');
-  });
-
   it('name commands and options of the command line that exist', async () => {
     const text = (await Promise.all(pages.map(textOf))).join('\n');
     const named = [

@@ -19,7 +19,7 @@ export const EXIT_CODES = {
   problemsFound: { code: 6, meaning: 'a check found problems; each is listed' },
   refused: {
     code: 7,
-    meaning: 'the decision, redrive or acknowledgement was refused; the reason is on standard error',
+    meaning: 'the decision, redrive, acknowledgement, hold or release was refused; the reason is on standard error',
   },
   declined: { code: 8, meaning: 'not confirmed; nothing was sent' },
   settings: { code: EXIT_CODE_CONFIG, meaning: 'a setting is missing or wrong; every problem is listed' },

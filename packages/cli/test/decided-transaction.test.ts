@@ -401,12 +401,15 @@ describe('the published statuses of the transaction that a command names', () =>
     expect(saidBy(lost('execute-quote'), published('PENDING', 'PROCESSING', 'EXPIRED'))).toBe(
       'transaction Transaction:1 was PROCESSING at 2026-01-31T12:00:00.000Z: the command may have taken effect',
     );
-    expect(saidBy(lost('reject-transaction'), published('REJECTED', 'COMPLETED'))).toContain('was REJECTED');
+    const rejection = lost('reject-transaction');
+    expect(saidBy(rejection, published('REJECTED', 'COMPLETED'))).toContain('was REJECTED');
+    for (const status of ['PROCESSING', 'REFUNDED', 'FAILED'])
+      expect(saidBy(rejection, published('PENDING', status, 'PENDING'))).toContain(`was ${status}`);
   });
 
   test('say nothing against it otherwise, if all of them were read', () => {
     expect(saidBy(lost('execute-quote'), published('PENDING', 'EXPIRED'))).toBeNull();
-    expect(saidBy(lost('reject-transaction'), published('PENDING', 'COMPLETED'))).toBeNull();
+    expect(saidBy(lost('reject-transaction'), published('PENDING', 'PROCESSING', 'COMPLETED'))).toBeNull();
     expect(saidBy(lost('execute-quote'), published('PENDING'), ['lane 3 is hidden'])).toContain('lane 3 is hidden');
   });
 });

@@ -101,7 +101,10 @@ test('under load, with a member that stands still and one that joins: no call be
   const mine = await cli('hold', 'create-quote', '--reason', 'mine', '--operator', 'bob');
   expect(mine.stderr).toMatch(/ordered a hold of create-quote at \S+ \(incident 31\); this hold ends it/);
   expect(mine.documents).toMatchObject([{ replaced: [{ reason: 'incident 31', inForce: ['create-quote'] }] }]);
-  const released = await cli('release');
+  const refused = await cli('release');
+  expect(refused).toMatchObject({ code: 7, documents: [] });
+  expect(refused.stderr).toMatch(/bob ordered a hold of create-quote .*Ask them; .*--end-others; nothing was sent/);
+  const released = await cli('release', '--end-others');
   expect(released).toMatchObject({ code: 0, documents: [{ kind: 'release', pending: [] }] });
   expect(released.stderr.match(/; this release ends it/g)).toHaveLength(2);
   const results = await stack().journal.resultsOfAll(keys);

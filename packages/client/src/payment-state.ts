@@ -129,7 +129,8 @@ export function isOfSameCommand(one: ResultRecord, other: ResultRecord): boolean
 
 /** The command's transaction, as its result names it. */
 export function transactionOf({ quote, transaction }: Pick<ResultRecord, 'quote' | 'transaction'>): string | null {
-  return transaction?.id ?? quote?.transactionId ?? null;
+  // The service may give a quote an empty id.
+  return transaction?.id ?? (quote?.transactionId || null);
 }
 
 type FoundEvent =

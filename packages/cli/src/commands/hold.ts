@@ -5,10 +5,10 @@ import { isInForce, ORDER_TEXT_MAX, type HoldOrder } from '../../../../src/ledge
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import { lanesInWords } from 'payment-processor-contract/keys';
 import { settledWithin } from 'payment-processor-contract/settled-within';
-import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
+import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { reasonOf } from '../failures.ts';
-import { holdText, readOrders, replacedBy, type AuditedOrder } from '../hold-audit.ts';
+import { holdText, othersEndedBy, readOrders, replacedBy, type AuditedOrder } from '../hold-audit.ts';
 import type { Output } from '../output.ts';
 import { awaitConfirmation, placeOrder } from '../operator-hold.ts';
 import { waitOption, instant } from '../option-values.ts';
@@ -21,6 +21,7 @@ interface OrderFlags {
   reason: string;
   operator?: string;
   until?: Date;
+  endOthers: boolean;
   waitFor: number;
 }
 
@@ -32,10 +33,12 @@ Without a type it holds all types. Exit code 0 means that each lane's owner has 
 of the group begins a call for these types until they are released or --until has passed.
 Held commands wait in Kafka or in the ledger. At their own time limit they end: EXPIRED, or UNKNOWN if a call is in doubt. Calls under way end, and their results are committed.
 Look-ups continue. A hold of execute-quote also holds quotes that lead to an execution.
-A later hold of a type replaces an earlier one, also a colleague's: run holds first. The command prints which. It needs no schema registry.
+A later hold of a type replaces an earlier one; the command prints which. It needs no schema registry.
+With --until it is refused (exit code 7) if another operator wants one of these types held for longer: add --end-others.
 Exits with 5 in two cases:
 - A lane has not confirmed in time, or has a later order. The hold is written to every lane, and in force in the lanes that confirmed.
 - Kafka has not confirmed the write to a lane. The hold may be written there.
+Operators are told apart by --operator, or PAYMENTS_OPERATOR.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
@@ -46,8 +49,8 @@ Examples:
     'why; kept with the release',
     'released',
   ).details(`
-Without a type it releases all types. Run holds first: it ends colleagues' holds too, and their commands are then executed.
-It prints whose holds it ends. Exits with 5 when a lane has not confirmed in time,
+Without a type it releases all types. It is refused (exit code 7) if another operator wants one of these types held, though
+a later hold may have replaced that operator's: add --end-others. It prints whose holds it ends. Exits with 5 when a lane has not confirmed in time,
 a later order replaced it, or Kafka has not confirmed the write to a lane. That lane may still hold its commands.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
@@ -62,10 +65,12 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
     .description(description)
     .addArgument(new Argument('[types...]', 'command types; all if none is given').choices(COMMAND_TYPES))
     .option('--operator <name>', 'who gives the order; default: PAYMENTS_OPERATOR or the system user')
+    .option('--end-others', 'even if another operator still wants these types held', false)
     .addOption(waitOption('--wait-for <duration>', 'longest wait for every lane to confirm'))
     .runs(async (output, types: string[], flags: OrderFlags) => {
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
       const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
+      if (!flags.endOthers) await requireOwnHolds(settings, order);
       const orderedMs = Date.now();
       const placed = await placeOrder(settings, order);
       // Only now: until the order was written, others could write theirs.
@@ -91,6 +96,29 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       ];
       throw new CliFailure('noResult', `the ${name} was written to every lane, but ${why.join('. ')}`);
     });
+}
+
+/**
+ * A hold without an end goes on unread: it lets nothing go, and nothing may delay it.
+ * @throws CliFailure if the order would let go what other operators want held
+ */
+async function requireOwnHolds(settings: CliSettings, order: HoldOrder): Promise<void> {
+  const { action, until } = order;
+  if (action === 'HOLD' && until === null) return;
+  const reading = readOrders(settings, Date.now());
+  const isRead = await settledWithin(reading, READ_ORDERS_MS_MAX);
+  const { hidden, orders } = isRead ? await reading : { hidden: ['no answer in time'], orders: [] };
+  const others = othersEndedBy(order, orders);
+  if (others.length > 0) {
+    const when = until === null ? 'now' : `at ${until}`;
+    const why = `this ${action.toLowerCase()} would let go ${when} what they hold. Ask them; to order it nevertheless, add --end-others`;
+    throw unsent('refused', `${others.map(holdText).join('; ')}: ${why}`);
+  }
+  if (action === 'RELEASE' && hidden.length > 0)
+    throw unsent(
+      'failed',
+      `it is not known whose holds this ends (${hidden.join('; ')}). Try again, or add --end-others`,
+    );
 }
 
 /** The holds that were in force before the order, which it ends; each is printed. None if they cannot be read. */

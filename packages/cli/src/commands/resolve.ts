@@ -86,7 +86,7 @@ shows an effect, or if its published statuses could not all be read. It refuses 
 - its accounts, amount, quote or time differ from the command's, or nothing can be compared;
 - the command executes a quote, but the transaction does not have the status of an executed quote;
 - other transactions from the time of the command's calls match as well;
-- it belongs, or may belong, to another command of this TOPIC_PREFIX.
+- its call creates the transaction, which belongs, or may belong, to another command of this TOPIC_PREFIX.
 
 At a terminal it asks for confirmation, unless --yes is given. Without a terminal it does not ask. If it does not ask and
 an operator has decided on the key before, --expected-revision must name the current revision.
