@@ -260,9 +260,9 @@ export class SimulatedConsumer {
     apiName: string,
     answer: (reply: { resolve: (value: Value) => void; reject: (error: Error) => void }) => void,
   ): Promise<Value> {
-    const sentAt = Date.now();
+    const [sentAt, sentMs] = [Date.now(), performance.now()];
     const value = await this.#network.ask(this.#owner, apiName, answer);
-    this.#emit(EVENTS.REQUEST, { apiName, sentAt });
+    this.#emit(EVENTS.REQUEST, { apiName, sentAt, duration: performance.now() - sentMs });
     return value;
   }
 

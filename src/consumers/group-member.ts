@@ -114,6 +114,7 @@ export class GroupMember {
   #confirmedSentWallMs = -Infinity;
   #confirmedSentMonotonicMs = -Infinity;
   #lastRequestSentWallMs = -Infinity;
+  #lastRequestSentMonotonicMs = -Infinity;
   #isStopped = false;
   /** The current or the last join announced that this process leaves. */
   #hasAnnouncedLeaving = false;
@@ -151,8 +152,10 @@ export class GroupMember {
     this.#consumer = consumer;
     consumer.on(consumer.events.REQUEST, ({ payload }) => {
       // kafkajs stamps an answer when it reads it. A process that was frozen would mistake an old heartbeat for a fresh one.
-      if (payload.apiName === 'Heartbeat' || payload.apiName === 'SyncGroup')
-        this.#lastRequestSentWallMs = payload.sentAt;
+      if (payload.apiName !== 'Heartbeat' && payload.apiName !== 'SyncGroup') return;
+      this.#lastRequestSentWallMs = payload.sentAt;
+      // Its duration is monotonic: somebody may have set the wall clock since.
+      this.#lastRequestSentMonotonicMs = this.#options.clock.monotonicMs() - payload.duration;
     });
     consumer.on(consumer.events.HEARTBEAT, () => {
       this.#recordConfirmation();
@@ -279,10 +282,8 @@ export class GroupMember {
   }
 
   #recordConfirmation(): void {
-    const { clock } = this.#options;
-    const sinceSentMs = Math.max(0, clock.nowMs() - this.#lastRequestSentWallMs);
     this.#confirmedSentWallMs = this.#lastRequestSentWallMs;
-    this.#confirmedSentMonotonicMs = clock.monotonicMs() - sinceSentMs;
+    this.#confirmedSentMonotonicMs = this.#lastRequestSentMonotonicMs;
   }
 
   #handOver(batch: Batch): BatchReply {

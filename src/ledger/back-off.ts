@@ -5,7 +5,7 @@ const FIRST_WAIT_MS = 250;
 /** If the wait would end after the time limit, the last try comes this long before the limit. */
 const LAST_TRY_MS = 1_000;
 /** Longest wait: we must notice a recovery within 30 s. */
-const LONGEST_WAIT_MS = 15_000;
+export const LONGEST_WAIT_MS = 15_000;
 
 /**
  * Exponential, times a factor from 0.5 to 1.5 that depends on the key, so that commands that failed together do not retry together.

@@ -82,7 +82,8 @@ export function isCarriedOut({ holds, offset: last }: HoldsRecord, order: HoldOr
     : typesOf(order).every((type) => isReached(holds[type]?.offset) && endMs(holds[type]) >= endMs(order));
 }
 
-function endMs(hold: Pick<Hold, 'until'> | undefined): number {
+/** Infinity if the hold has no end. */
+export function endMs(hold: Pick<Hold, 'until'> | undefined): number {
   return instantMs(hold?.until ?? '') ?? Infinity;
 }
 

@@ -1,5 +1,5 @@
 /** Decides on an entry in doubt after a look-up of its transaction. Pure. */
-import { backOffMs } from './back-off.ts';
+import { backOffMs, LONGEST_WAIT_MS } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import type { Entry, HeldRefusal } from './entry.ts';
 import { differencesFrom } from './found-payment.ts';
@@ -17,8 +17,7 @@ import { operationOf } from './settlement.ts';
 import { doubtful, finish, next, reasonOf } from './transitions.ts';
 
 const HTTP_CONFLICT = 409;
-/** A payment may be under way for hours, and each look-up of a rejection may read the transactions of a week. */
-const LONGEST_OPEN_WAIT_MS = 300_000;
+const REJECTION_WAIT_MS_MAX = 300_000;
 
 export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'looked-up' }>): Decision {
   const { phase } = entry;
@@ -65,7 +64,7 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
       }
       return notTaken(entry, seen, nowMs);
     case 'OPEN':
-      return lookAgain(entry, `its transaction is still ${shownStatus(seen)}`, seen, nowMs, LONGEST_OPEN_WAIT_MS);
+      return lookAgain(entry, `its transaction is still ${shownStatus(seen)}`, seen, nowMs);
     case 'UNCLEAR':
       return finish(
         entry,
@@ -76,12 +75,23 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
 }
 
 /** The entry stays in doubt until its time limit; then it is UNKNOWN. */
-function lookAgain(entry: Entry, problem: string, seen: Seen, nowMs: number, longestMs?: number): Decision {
+function lookAgain(entry: Entry, problem: string, seen: Seen, nowMs: number): Decision {
   const { phase } = entry;
   if (phase.state !== 'DOUBTFUL' || nowMs >= entry.deadlineMs)
     return finish(entry, unknownResult(entry, reasonOf(entry, problem), nowMs), seen);
-  const againMs = Math.min(nowMs + backOffMs(entry.key, entry.waits, longestMs), entry.deadlineMs);
+  const waitMs = backOffMs(entry.key, entry.waits, longestWaitMs(entry, nowMs));
+  const againMs = Math.min(nowMs + waitMs, entry.deadlineMs);
   return { kind: 'next', seen, entry: doubtful(entry, phase.reason, againMs, phase.refusal) };
+}
+
+/**
+ * A payment to be rejected may be under way for hours, and each look-up may read the transactions of a week. So the wait grows with the
+ * time since the call, and the result comes a quarter of that time late.
+ */
+function longestWaitMs(entry: Entry, nowMs: number): number {
+  if (OPERATIONS[operationOf(entry)].lookUp?.mayBeOlder !== true) return LONGEST_WAIT_MS;
+  const sinceMs = nowMs - (entry.lastEndedMs ?? nowMs);
+  return Math.min(REJECTION_WAIT_MS_MAX, Math.max(LONGEST_WAIT_MS, sinceMs / 4));
 }
 
 /** No call took effect so far: the entry may be called again or, if its quote expired, get another quote. */

@@ -38,7 +38,7 @@ export function observationKey(
   seen: { transaction: Transaction | null; quote: Quote | null },
   effect: Effect | null = null,
 ): string | null {
-  const id = seen.transaction?.id ?? seen.quote?.transactionId ?? effect?.transactionId ?? null;
+  const id = (seen.transaction?.id ?? seen.quote?.transactionId) || (effect?.transactionId ?? null);
   return id === null || id === '' || id.length > ID_LENGTH_MAX ? null : id;
 }
 

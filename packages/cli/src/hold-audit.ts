@@ -3,15 +3,7 @@ import { lanesInWords } from 'payment-processor-contract/keys';
 import { orderOf } from '../../../src/consumers/hold-intake.ts';
 import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
-import {
-  covers,
-  isInForce,
-  NO_HOLDS,
-  typesOf,
-  withOrder,
-  type HoldOrder,
-  type HoldsRecord,
-} from '../../../src/ledger/holds.ts';
+import { isInForce, NO_HOLDS, withOrder, type HoldOrder, type HoldsRecord } from '../../../src/ledger/holds.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
 import { readTopics } from './topic-reading.ts';
@@ -26,16 +18,6 @@ export interface AuditedOrder extends HoldOrder {
   readonly inForce: readonly string[];
   /** Those of them that it does not hold in every lane, with the lanes where it does. */
   readonly inSomeLanes: Readonly<Record<string, readonly number[]>>;
-  /** Types that its operator still wants held: not released since, though another operator's hold may have replaced this one. */
-  readonly wanted: readonly string[];
-}
-
-/** A type that an operator wants held in a lane, by the operator's last order of it. */
-interface Wanted {
-  readonly lane: number;
-  readonly type: string;
-  readonly operator: string;
-  readonly orderName: string;
 }
 
 /**
@@ -68,7 +50,6 @@ export function auditOf(
 ): AuditedOrder[] {
   const orders = new Map<string, { id: string; order: HoldOrder; offsets: Map<number, bigint> }>();
   const states = new Map<number, HoldsRecord>();
-  let wanted: readonly Wanted[] = [];
   for (const { key, offset, partition, value } of records) {
     const order = orderOf(value);
     if (order === null) continue;
@@ -79,9 +60,8 @@ export function auditOf(
     const known = orders.get(name) ?? { id, order, offsets: new Map<number, bigint>() };
     known.offsets.set(partition, offset);
     orders.set(name, known);
-    wanted = wantedAfter(wanted, order, partition, name);
   }
-  const audited = [...orders].map(([name, { id, offsets, order }]): AuditedOrder => {
+  const audited = [...orders.values()].map(({ id, offsets, order }): AuditedOrder => {
     const lanes = [...offsets.keys()].sort((left, right) => left - right);
     const held = Map.groupBy(
       lanes.flatMap((lane) => {
@@ -93,31 +73,9 @@ export function auditOf(
     );
     const inLanes = [...held].map(([type, places]) => [type, places.map(({ lane }) => lane)] as const);
     const inSomeLanes = Object.fromEntries(inLanes.filter(([, where]) => where.length < laneCount));
-    const types = wanted
-      .filter(({ orderName }) => orderName === name && isInForce(order, nowMs))
-      .map(({ type }) => type);
-    return { id, lanes, ...order, inForce: [...held.keys()], inSomeLanes, wanted: [...new Set(types)] };
+    return { id, lanes, ...order, inForce: [...held.keys()], inSomeLanes };
   });
   return audited.sort((left, right) => Date.parse(left.at) - Date.parse(right.at));
-}
-
-function wantedAfter(wanted: readonly Wanted[], order: HoldOrder, lane: number, orderName: string): readonly Wanted[] {
-  const { action, operator } = order;
-  const kept = wanted.filter(
-    (one) => one.lane !== lane || !covers(order, one.type) || (action === 'HOLD' && one.operator !== operator),
-  );
-  return action === 'HOLD' ? [...kept, ...typesOf(order).map((type) => ({ lane, type, operator, orderName }))] : kept;
-}
-
-/** What other operators want held, and the order would let go: at once, or before their own end. */
-export function othersEndedBy(order: HoldOrder, orders: readonly AuditedOrder[]): AuditedOrder[] {
-  if (order.action === 'HOLD' && order.until === null) return [];
-  const endsFirst = ({ until }: AuditedOrder): boolean =>
-    order.until === null || until === null || Date.parse(order.until) < Date.parse(until);
-  return orders
-    .filter((other) => other.operator !== order.operator && endsFirst(other))
-    .map((other) => ({ ...other, inForce: other.wanted.filter((type) => covers(order, type)), inSomeLanes: {} }))
-    .filter(({ inForce }) => inForce.length > 0);
 }
 
 /** The holds in force that a new order of these types replaces or ends, with the types concerned. None given: all types. */

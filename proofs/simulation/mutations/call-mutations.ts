@@ -9,8 +9,9 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a heartbeat is timed by its answer',
-    find: 'const sinceSentMs = Math.max(0, clock.nowMs() - this.#lastRequestSentWallMs);',
-    replace: 'this.#lastRequestSentWallMs = clock.nowMs(); const sinceSentMs = 0;',
+    find: 'this.#confirmedSentMonotonicMs = this.#lastRequestSentMonotonicMs;',
+    replace:
+      'const { clock } = this.#options; this.#confirmedSentWallMs = clock.nowMs(); this.#confirmedSentMonotonicMs = clock.monotonicMs();',
     among: ['heartbeats'],
   },
   {
