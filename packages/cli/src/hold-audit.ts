@@ -8,10 +8,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
 import { readTopics } from './topic-reading.ts';
 
-export interface AuditedOrder extends HoldOrder {
-  readonly id: string;
-  /** The lanes to which the order was written. */
-  readonly lanes: readonly number[];
+export interface InForce {
   /**
    * Types not released since, in at least one lane. The topic does not show whether the lane's owner has confirmed the hold.
    */
@@ -19,6 +16,14 @@ export interface AuditedOrder extends HoldOrder {
   /** Those of them that it does not hold in every lane, with the lanes where it does. */
   readonly inSomeLanes: Readonly<Record<string, readonly number[]>>;
 }
+
+export interface AuditedOrder extends HoldOrder, InForce {
+  readonly id: string;
+  /** The lanes to which the order was written. */
+  readonly lanes: readonly number[];
+}
+
+export type OrderRecord = Pick<TopicRecord, 'key' | 'offset' | 'partition' | 'value'>;
 
 /**
  * @param before only orders at earlier offsets, by lane; null: all
@@ -30,6 +35,15 @@ export async function readOrders(
   nowMs: number,
   before: ReadonlyMap<number, bigint> | null = null,
 ): Promise<{ orders: AuditedOrder[]; hidden: readonly string[] }> {
+  const { hidden, laneCount, records } = await readOrderRecords(settings, before);
+  return { orders: auditOf(records, laneCount, nowMs), hidden };
+}
+
+/** @param before as in readOrders */
+export async function readOrderRecords(
+  settings: CliSettings,
+  before: ReadonlyMap<number, bigint> | null = null,
+): Promise<{ records: readonly OrderRecord[]; laneCount: number; hidden: readonly string[] }> {
   const topics = [topicNames(settings.TOPIC_PREFIX).operatorHolds];
   const records: TopicRecord[] = [];
   const hidden = await readTopics(settings, {
@@ -39,15 +53,11 @@ export async function readOrders(
     },
   });
   const laneCount = (await readBounds(cliKafka(settings), topics)).length;
-  return { orders: auditOf(records, laneCount, nowMs), hidden };
+  return { records, laneCount, hidden };
 }
 
 /** @param records of each lane in offset order, which alone decides what is in force there */
-export function auditOf(
-  records: readonly Pick<TopicRecord, 'key' | 'offset' | 'partition' | 'value'>[],
-  laneCount: number,
-  nowMs: number,
-): AuditedOrder[] {
+export function auditOf(records: readonly OrderRecord[], laneCount: number, nowMs: number): AuditedOrder[] {
   const orders = new Map<string, { id: string; order: HoldOrder; offsets: Map<number, bigint> }>();
   const states = new Map<number, HoldsRecord>();
   for (const { key, offset, partition, value } of records) {
@@ -63,19 +73,25 @@ export function auditOf(
   }
   const audited = [...orders.values()].map(({ id, offsets, order }): AuditedOrder => {
     const lanes = [...offsets.keys()].sort((left, right) => left - right);
-    const held = Map.groupBy(
-      lanes.flatMap((lane) => {
-        const holds = Object.entries(states.get(lane)?.holds ?? {});
-        const own = holds.filter(([, hold]) => hold.offset === String(offsets.get(lane)) && isInForce(hold, nowMs));
-        return own.map(([type]) => ({ lane, type }));
-      }),
-      ({ type }) => type,
-    );
-    const inLanes = [...held].map(([type, places]) => [type, places.map(({ lane }) => lane)] as const);
-    const inSomeLanes = Object.fromEntries(inLanes.filter(([, where]) => where.length < laneCount));
-    return { id, lanes, ...order, inForce: [...held.keys()], inSomeLanes };
+    const held = lanes.flatMap((lane) => {
+      const holds = Object.entries(states.get(lane)?.holds ?? {});
+      const own = holds.filter(([, hold]) => hold.offset === String(offsets.get(lane)) && isInForce(hold, nowMs));
+      return own.map(([type]) => ({ lane, type }));
+    });
+    return { id, lanes, ...order, ...inForceOf(held, laneCount) };
   });
   return audited.sort((left, right) => Date.parse(left.at) - Date.parse(right.at));
+}
+
+export function inForceOf(
+  held: readonly { readonly lane: number; readonly type: string }[],
+  laneCount: number,
+): InForce {
+  const lanesOf = [...Map.groupBy(held, ({ type }) => type)].map(
+    ([type, places]) => [type, places.map(({ lane }) => lane)] as const,
+  );
+  const inSomeLanes = Object.fromEntries(lanesOf.filter(([, lanes]) => lanes.length < laneCount));
+  return { inForce: lanesOf.map(([type]) => type), inSomeLanes };
 }
 
 /** The holds in force that a new order of these types replaces or ends, with the types concerned. None given: all types. */
@@ -87,14 +103,14 @@ export function replacedBy(commandTypes: readonly string[], orders: readonly Aud
 }
 
 /** Who ordered which hold, when and why. */
-export function holdText(audited: AuditedOrder): string {
+export function holdText(audited: HoldOrder & InForce): string {
   const { at, operator, reason, until } = audited;
   const ends = until === null ? '' : `, until ${until}`;
   return `${operator} ordered a hold of ${inForceText(audited)} at ${at}${ends} (${reason})`;
 }
 
 /** The types not released since, in words; empty: none. */
-export function inForceText({ inForce, inSomeLanes }: AuditedOrder): string {
+export function inForceText({ inForce, inSomeLanes }: InForce): string {
   const where = (type: string): string => {
     const lanes = inSomeLanes[type];
     return lanes === undefined ? '' : ` (only ${lanesInWords(lanes)})`;

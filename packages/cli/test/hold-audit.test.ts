@@ -1,6 +1,7 @@
 /** What `holds` and `doctor` say is not released: what each lane has, by the order of its own records. */
 import { expect, test } from 'vitest';
-import { auditOf, inForceText, othersEndedBy } from '../src/hold-audit.ts';
+import { auditOf, inForceText } from '../src/hold-audit.ts';
+import { othersEndedBy, wantedInWords } from '../src/hold-others.ts';
 
 const LANE_COUNT = 2;
 const EARLY = '2026-01-31T12:00:00Z';
@@ -42,19 +43,36 @@ test.each([
   ['ends one that his own replaced', 'HOLD ada; HOLD bob', 'RELEASE bob', ['ada']],
   ['ends what was released since', 'HOLD ada; RELEASE ada; HOLD bob', 'RELEASE bob', []],
   ['holds too, without an end', 'HOLD ada', 'HOLD bob', []],
-  ['holds for a shorter time', 'HOLD ada', 'HOLD bob until', ['ada']],
-  ['holds as long as another', 'HOLD ada until', 'HOLD bob until', []],
-  ['ends one that its operator limited since', 'HOLD ada; HOLD ada passed; HOLD bob', 'RELEASE bob', []],
-])('an order that %s', (_name, earlier, order, operators) => {
-  const orderOf = (text: string) => {
-    const [action = '', operator = '', end] = text.split(' ');
-    const until = end === undefined ? null : end === 'passed' ? EARLY : '2026-01-31T13:00:00Z';
-    return { action: action as 'HOLD', at: EARLY, commandTypes: [], operator, reason: 'x', until };
+  ['holds for a shorter time', 'HOLD ada', 'HOLD bob 13', ['ada']],
+  ['holds for a shorter time than another’s end', 'HOLD ada 14', 'HOLD bob 13', ['ada']],
+  ['holds as long as another', 'HOLD ada 13', 'HOLD bob 13', []],
+  ['ends one that its operator limited since', 'HOLD ada; HOLD ada 11; HOLD bob', 'RELEASE bob', []],
+  ['holds what somebody else ended for another', 'HOLD ada; HOLD cleo 11', 'HOLD bob 13', []],
+  ['holds for longer than is in force', 'HOLD ada; HOLD cleo 13', 'HOLD bob 14', []],
+  ['holds what is held in one lane', 'HOLD ada - 1', 'HOLD bob 13', ['ada (only lane 1)']],
+])('an order that %s', (_name, earlier, order, others) => {
+  const ends: Readonly<Record<string, string>> = {
+    '11': EARLY,
+    '13': '2026-01-31T13:00:00Z',
+    '14': '2026-01-31T14:00:00Z',
   };
-  const records = earlier.split('; ').map((text, index) => {
-    const value = Buffer.from(JSON.stringify(orderOf(text)));
-    return { partition: 0, offset: BigInt(index), key: Buffer.from(String(index)), value };
+  const ordered = (text: string) => {
+    const [action = '', operator = '', end = '-', lane] = text.split(' ');
+    const common = { at: EARLY, commandTypes: ['transfer-in'], operator, reason: 'x', until: ends[end] ?? null };
+    return { order: { action: action as 'HOLD', ...common }, lanes: lane === undefined ? [0, 1] : [Number(lane)] };
+  };
+  const records = earlier.split('; ').flatMap((text, index) => {
+    const { lanes, order: value } = ordered(text);
+    const record = {
+      offset: BigInt(index),
+      key: Buffer.from(String(index)),
+      value: Buffer.from(JSON.stringify(value)),
+    };
+    return lanes.map((partition) => ({ ...record, partition }));
   });
-  const others = othersEndedBy(orderOf(order), auditOf(records, 1, Date.parse(LATE)));
-  expect(others.map(({ operator }) => operator)).toEqual(operators);
+  const wanted = othersEndedBy(ordered(order).order, records, Date.parse(LATE));
+  const said = wantedInWords(wanted, LANE_COUNT).map((text) =>
+    text.replace(/ ordered a hold of transfer-in| at 2026.*/g, ''),
+  );
+  expect(said).toEqual(others);
 });

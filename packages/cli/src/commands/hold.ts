@@ -8,7 +8,8 @@ import { settledWithin } from 'payment-processor-contract/settled-within';
 import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { reasonOf } from '../failures.ts';
-import { holdText, othersEndedBy, readOrders, replacedBy, type AuditedOrder } from '../hold-audit.ts';
+import { holdText, readOrderRecords, readOrders, replacedBy, type AuditedOrder } from '../hold-audit.ts';
+import { othersEndedBy, wantedInWords } from '../hold-others.ts';
 import type { Output } from '../output.ts';
 import { awaitConfirmation, placeOrder } from '../operator-hold.ts';
 import { waitOption, instant } from '../option-values.ts';
@@ -34,7 +35,8 @@ of the group begins a call for these types until they are released or --until ha
 Held commands wait in Kafka or in the ledger. At their own time limit they end: EXPIRED, or UNKNOWN if a call is in doubt. Calls under way end, and their results are committed.
 Look-ups continue. A hold of execute-quote also holds quotes that lead to an execution.
 A later hold of a type replaces an earlier one; the command prints which. It needs no schema registry.
-With --until it is refused (exit code 7) if another operator wants one of these types held for longer: add --end-others.
+With --until it is refused (exit code 7) if it would let go earlier what another operator wants held: add --end-others.
+Without --until it is never refused.
 Exits with 5 in two cases:
 - A lane has not confirmed in time, or has a later order. The hold is written to every lane, and in force in the lanes that confirmed.
 - Kafka has not confirmed the write to a lane. The hold may be written there.
@@ -105,20 +107,23 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
 async function requireOwnHolds(settings: CliSettings, order: HoldOrder): Promise<void> {
   const { action, until } = order;
   if (action === 'HOLD' && until === null) return;
-  const reading = readOrders(settings, Date.now());
+  const reading = readOrderRecords(settings);
   const isRead = await settledWithin(reading, READ_ORDERS_MS_MAX);
-  const { hidden, orders } = isRead ? await reading : { hidden: ['no answer in time'], orders: [] };
-  const others = othersEndedBy(order, orders);
-  if (others.length > 0) {
-    const when = until === null ? 'now' : `at ${until}`;
-    const why = `this ${action.toLowerCase()} would let go ${when} what they hold. Ask them; to order it nevertheless, add --end-others`;
-    throw unsent('refused', `${others.map(holdText).join('; ')}: ${why}`);
-  }
-  if (action === 'RELEASE' && hidden.length > 0)
+  const { hidden, laneCount, records } = isRead
+    ? await reading
+    : { hidden: ['no answer in time'], laneCount: 0, records: [] };
+  const others = wantedInWords(othersEndedBy(order, records, Date.now()), laneCount).join('; ');
+  if (others !== '') {
+    const stop = until === null ? '' : '. Without --until a hold is never refused';
+    const when = until === null ? 'would let that go' : `would let that go at ${until}`;
     throw unsent(
-      'failed',
-      `it is not known whose holds this ends (${hidden.join('; ')}). Try again, or add --end-others`,
+      'refused',
+      `${others}: this ${action.toLowerCase()} ${when}. Ask them; to order it nevertheless, add --end-others${stop}`,
     );
+  }
+  if (hidden.length === 0) return;
+  const unknown = `it is not known whose holds this ${action.toLowerCase()} ends (${hidden.join('; ')})`;
+  throw unsent('failed', `${unknown}: try again${until === null ? '' : ', or hold without --until'}`);
 }
 
 /** The holds that were in force before the order, which it ends; each is printed. None if they cannot be read. */

@@ -1,8 +1,8 @@
 /**
  * `mirror`: copies results and status events as JSON into topics of their own, for readers without a schema registry.
  *
- * It writes an event before it commits the offset: after a crash an event may come twice, with the same `ce_id`, but none is
- * missing. Order is kept within a partition.
+ * It writes an event before it commits the offset: after a crash events may come again, with the same `ce_id` and after
+ * later ones, but none is missing.
  */
 import type { CliCommand } from '../cli-command.ts';
 import { STREAMS, type PaymentEvent } from 'payment-processor-client/internal/events';

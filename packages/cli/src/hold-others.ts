@@ -1,0 +1,59 @@
+/** Which other operators want held what an order would let go. Pure. */
+import { orderOf } from '../../../src/consumers/hold-intake.ts';
+import {
+  covers,
+  endMs,
+  NO_HOLDS,
+  typesOf,
+  withOrder,
+  type HoldOrder,
+  type HoldsRecord,
+} from '../../../src/ledger/holds.ts';
+import { holdText, inForceOf, type OrderRecord } from './hold-audit.ts';
+
+/** A hold that its operator still wants: not released since, though another operator's hold may have replaced it. */
+export interface WantedHold {
+  readonly order: HoldOrder;
+  readonly type: string;
+  readonly lane: number;
+}
+
+/**
+ * What the order would let go, at once or before its wanted end. What no hold in force covers is not let go by an order, nor what
+ * ends sooner without it.
+ * @param records of each lane in offset order
+ */
+export function othersEndedBy(order: HoldOrder, records: readonly OrderRecord[], nowMs: number): WantedHold[] {
+  const orderEndMs = order.action === 'RELEASE' ? nowMs : endMs(order);
+  const { states, wanted } = replayed(records);
+  return wanted.filter(({ lane, order: other, type }) => {
+    if (other.operator === order.operator || !covers(order, type)) return false;
+    const held = states.get(lane)?.holds[type];
+    return held !== undefined && Math.min(endMs(held), endMs(other)) > Math.max(orderEndMs, nowMs);
+  });
+}
+
+function replayed(records: readonly OrderRecord[]): { states: Map<number, HoldsRecord>; wanted: WantedHold[] } {
+  const states = new Map<number, HoldsRecord>();
+  let wanted: WantedHold[] = [];
+  for (const { offset, partition: lane, value } of records) {
+    const order = orderOf(value);
+    if (order === null) continue;
+    states.set(lane, withOrder(states.get(lane) ?? NO_HOLDS, order, offset));
+    const isHold = order.action === 'HOLD';
+    const added = isHold ? typesOf(order).map((type) => ({ order, type, lane })) : [];
+    // A release ends every wish; a hold, its operator's earlier one.
+    const isOver = (one: WantedHold): boolean =>
+      one.lane === lane && covers(order, one.type) && !(isHold && one.order.operator !== order.operator);
+    wanted = [...wanted.filter((one) => !isOver(one)), ...added];
+  }
+  return { states, wanted };
+}
+
+/** Each order once, with the types and lanes concerned. */
+export function wantedInWords(wanted: readonly WantedHold[], laneCount: number): string[] {
+  return [...Map.groupBy(wanted, ({ order }) => JSON.stringify(order)).values()].flatMap((ones) => {
+    const [one] = ones;
+    return one === undefined ? [] : holdText({ ...one.order, ...inForceOf(ones, laneCount) });
+  });
+}
