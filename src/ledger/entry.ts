@@ -192,6 +192,11 @@ export function proofOf(entry: UnphasedEntry): Unexecuted | null {
 /** Limit of copies noted in an unfinished entry. Further copies get no replay; their readers see the one result. */
 export const COPIES_MAX = 16;
 
+/** A call may have taken effect, and nothing proves that none did. */
+export function isInDoubt(entry: UnphasedEntry): boolean {
+  return entry.firstSentMs !== null && proofOf(entry) === null;
+}
+
 /** When the lane must next act on the entry, or null. */
 export function wakeAtMs(entry: Entry): number | null {
   switch (entry.phase.state) {

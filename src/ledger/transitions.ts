@@ -2,7 +2,7 @@
 import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { Attempt, Decision, Seen } from './decision.ts';
-import { proofOf, type Entry, type HeldRefusal, type StoredEvent, type UnphasedEntry } from './entry.ts';
+import { isInDoubt, proofOf, type Entry, type HeldRefusal, type StoredEvent, type UnphasedEntry } from './entry.ts';
 import { lookUpFromMs, settlementOf, type LedgerPolicy } from './settlement.ts';
 
 /** The entry with the intent of its next call. */
@@ -55,8 +55,7 @@ export function doubtful(entry: Entry, reason: string, settleAtMs: number, refus
 
 /** The entry until its next try; in doubt, while a call may have taken effect. */
 export function waiting(entry: UnphasedEntry, untilMs: number, reason: string): Entry {
-  const isInDoubt = entry.firstSentMs !== null && proofOf(entry) === null;
-  const phase = isInDoubt
+  const phase = isInDoubt(entry)
     ? ({ state: 'DOUBTFUL', settleAtMs: untilMs, reason: `its next try waits: ${reason}`, refusal: null } as const)
     : ({ state: 'PARKED', untilMs, reason } as const);
   return { ...entry, phase };

@@ -100,7 +100,7 @@ export const METRICS = {
   unfinishedEntries: {
     name: 'payments_unfinished_entries',
     type: 'gauge',
-    help: 'Admitted commands of open lanes without a result, by the state of their ledger entry and by their current operation.',
+    help: 'Admitted commands of open lanes without a result, by the state of their ledger entry and by their current operation. A call in doubt is DOUBTFUL also while it is repeated.',
     labels: { state: UNFINISHED_STATES, operation: COMMANDS },
   },
   unfinishedOldestSeconds: {

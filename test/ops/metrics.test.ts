@@ -176,6 +176,7 @@ describe('gauges', () => {
   it('show unfinished commands by state, and the oldest in Kafka or the ledger', async () => {
     const processor = new ScrapedProcessor();
     const { nowMs } = processor;
+    const calling = { state: 'INTENT', attemptId: 'a', processId: 'p', atMs: nowMs, timeoutMs: 1 } as const;
     processor.setLane(
       0,
       laneStatus({
@@ -183,6 +184,8 @@ describe('gauges', () => {
           entry('transfer-in', nowMs - 10_000, { state: 'PARKED', untilMs: nowMs, reason: 'r' }),
           entry('transfer-in', nowMs - 60_000, { state: 'PARKED', untilMs: nowMs, reason: 'r' }),
           entry('execute-quote', nowMs - 20_000, { state: 'DOUBTFUL', settleAtMs: nowMs, reason: 'r', refusal: null }),
+          { ...entry('execute-quote', nowMs - 15_000, calling), firstSentMs: nowMs - 14_000 },
+          entry('execute-quote', nowMs - 15_000, calling),
         ],
         inputs: [inputStatus({ position: 5n, buffered: 1, oldestTimestampMs: nowMs - 90_000 })],
       }),
@@ -191,7 +194,8 @@ describe('gauges', () => {
     const text = await processor.text();
     expect(text).toContain('payments_unfinished_entries{state="PARKED",operation="transfer-in"} 2\n');
     expect(text).toContain('payments_unfinished_oldest_seconds{state="PARKED",operation="transfer-in"} 60\n');
-    expect(text).toContain('payments_unfinished_entries{state="DOUBTFUL",operation="execute-quote"} 1\n');
+    expect(text).toContain('payments_unfinished_entries{state="DOUBTFUL",operation="execute-quote"} 2\n');
+    expect(text).toContain('payments_unfinished_entries{state="INTENT",operation="execute-quote"} 1\n');
     expect(text).toContain('payments_oldest_unanswered_seconds{command="transfer-in"} 90\n');
     expect(text).toContain('payments_oldest_unanswered_seconds{command="execute-quote"} 20\n');
   });

@@ -171,6 +171,13 @@ describe('the status of a quote', () => {
     expect(state.quoteChanges).toBe(2);
   });
 
+  test('names the transaction that the command names, if the quote has an empty id of it', () => {
+    const given = observationOf({ quote: 'PROCESSING', began: 0, ended: 10 });
+    const quote = { ...quoteOf('PROCESSING', 'Quote:1'), transactionId: '' };
+    const { quoteEvents } = reduce(undefined, ID, { ...given, quote }, WRITTEN_MS);
+    expect(quoteEvents.map(({ transactionId }) => transactionId)).toEqual([ID]);
+  });
+
   test('is an end of its own that no earlier look at the transaction overrules', () => {
     const { quote } = fold(
       { status: 'COMPLETED', updatedMs: 70, began: 80, ended: 90 },
