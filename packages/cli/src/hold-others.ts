@@ -16,7 +16,13 @@ export interface WantedHold {
   readonly order: HoldOrder;
   readonly type: string;
   readonly lane: number;
+  /** When it would end: its own end, or that of the hold in force. */
+  readonly endsMs: number;
+  /** Another operator's hold is in force in its place. */
+  readonly isReplaced: boolean;
 }
+
+type Wanted = Pick<WantedHold, 'order' | 'type' | 'lane'>;
 
 /**
  * What the order would let go, at once or before its wanted end. What no hold in force covers is not let go by an order, nor what
@@ -25,17 +31,25 @@ export interface WantedHold {
  */
 export function othersEndedBy(order: HoldOrder, records: readonly OrderRecord[], nowMs: number): WantedHold[] {
   const orderEndMs = order.action === 'RELEASE' ? nowMs : endMs(order);
+  return wantedHolds(records, nowMs).filter(
+    ({ endsMs, order: other, type }) => other.operator !== order.operator && covers(order, type) && endsMs > orderEndMs,
+  );
+}
+
+/** The holds that their operators still want, where a hold is in force. */
+export function wantedHolds(records: readonly OrderRecord[], nowMs: number): WantedHold[] {
   const { states, wanted } = replayed(records);
-  return wanted.filter(({ lane, order: other, type }) => {
-    if (other.operator === order.operator || !covers(order, type)) return false;
+  return wanted.flatMap(({ lane, order, type }) => {
     const held = states.get(lane)?.holds[type];
-    return held !== undefined && Math.min(endMs(held), endMs(other)) > Math.max(orderEndMs, nowMs);
+    const endsMs = held === undefined ? nowMs : Math.min(endMs(held), endMs(order));
+    const isReplaced = held?.operator !== order.operator;
+    return endsMs > nowMs ? [{ lane, order, type, endsMs, isReplaced }] : [];
   });
 }
 
-function replayed(records: readonly OrderRecord[]): { states: Map<number, HoldsRecord>; wanted: WantedHold[] } {
+function replayed(records: readonly OrderRecord[]): { states: Map<number, HoldsRecord>; wanted: Wanted[] } {
   const states = new Map<number, HoldsRecord>();
-  let wanted: WantedHold[] = [];
+  let wanted: Wanted[] = [];
   for (const { offset, partition: lane, value } of records) {
     const order = orderOf(value);
     if (order === null) continue;
@@ -43,7 +57,7 @@ function replayed(records: readonly OrderRecord[]): { states: Map<number, HoldsR
     const isHold = order.action === 'HOLD';
     const added = isHold ? typesOf(order).map((type) => ({ order, type, lane })) : [];
     // A release ends every wish; a hold, its operator's earlier one.
-    const isOver = (one: WantedHold): boolean =>
+    const isOver = (one: Wanted): boolean =>
       one.lane === lane && covers(order, one.type) && !(isHold && one.order.operator !== order.operator);
     wanted = [...wanted.filter((one) => !isOver(one)), ...added];
   }

@@ -101,6 +101,7 @@ test('under load, with a member that stands still and one that joins: no call be
   const mine = await cli('hold', 'create-quote', '--reason', 'mine', '--operator', 'bob');
   expect(mine.stderr).toMatch(/ordered a hold of create-quote at \S+ \(incident 31\); this hold ends it/);
   expect(mine.documents).toMatchObject([{ replaced: [{ reason: 'incident 31', inForce: ['create-quote'] }] }]);
+  expect((await cli('holds')).stderr).toMatch(/still wanted: .* ordered a hold of create-quote at .*\(incident 31\)/);
   const refused = await cli('release');
   expect(refused).toMatchObject({ code: 7, documents: [] });
   expect(refused.stderr).toMatch(/bob ordered a hold of create-quote .*Ask them; .*--end-others; nothing was sent/);

@@ -17,6 +17,8 @@ import { checkTexts, operatorName } from '../operator.ts';
 
 /** The wait for the confirmation begins after it. */
 const READ_ORDERS_MS_MAX = 5_000;
+/** A lost broker, or a group's first join, costs seconds for each connection of the reading. */
+const READ_HOLDS_MS_MAX = 60_000;
 
 interface OrderFlags {
   reason: string;
@@ -52,8 +54,8 @@ Examples:
     'released',
   ).details(`
 Without a type it releases all types. It is refused (exit code 7) if another operator wants one of these types held, though
-a later hold may have replaced that operator's: add --end-others. It prints whose holds it ends. Exits with 5 when a lane has not confirmed in time,
-a later order replaced it, or Kafka has not confirmed the write to a lane. That lane may still hold its commands.
+a later hold may have replaced that operator's: add --end-others. Exits with 1 when it cannot read whose holds it ends. It prints
+whose holds it ends. Exits with 5 when a lane has not confirmed in time, a later order replaced it, or Kafka has not confirmed the write to a lane. That lane may still hold its commands.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
@@ -72,7 +74,7 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
     .runs(async (output, types: string[], flags: OrderFlags) => {
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
       const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
-      if (!flags.endOthers) await requireOwnHolds(settings, order);
+      if (!flags.endOthers) await requireOwnHolds(settings, order, output);
       const orderedMs = Date.now();
       const placed = await placeOrder(settings, order);
       // Only now: until the order was written, others could write theirs.
@@ -104,11 +106,13 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
  * A hold without an end goes on unread: it lets nothing go, and nothing may delay it.
  * @throws CliFailure if the order would let go what other operators want held
  */
-async function requireOwnHolds(settings: CliSettings, order: HoldOrder): Promise<void> {
+async function requireOwnHolds(settings: CliSettings, order: HoldOrder, output: Output): Promise<void> {
   const { action, until } = order;
   if (action === 'HOLD' && until === null) return;
+  const name = action.toLowerCase();
   const reading = readOrderRecords(settings);
-  const isRead = await settledWithin(reading, READ_ORDERS_MS_MAX);
+  if (!(await settledWithin(reading, READ_ORDERS_MS_MAX))) output.note(`reading whose holds this ${name} ends`);
+  const isRead = await settledWithin(reading, READ_HOLDS_MS_MAX);
   const { hidden, laneCount, records } = isRead
     ? await reading
     : { hidden: ['no answer in time'], laneCount: 0, records: [] };
@@ -118,12 +122,16 @@ async function requireOwnHolds(settings: CliSettings, order: HoldOrder): Promise
     const when = until === null ? 'would let that go' : `would let that go at ${until}`;
     throw unsent(
       'refused',
-      `${others}: this ${action.toLowerCase()} ${when}. Ask them; to order it nevertheless, add --end-others${stop}`,
+      `${others}: this ${name} ${when}. Ask them; to order it nevertheless, add --end-others${stop}`,
     );
   }
   if (hidden.length === 0) return;
-  const unknown = `it is not known whose holds this ${action.toLowerCase()} ends (${hidden.join('; ')})`;
-  throw unsent('failed', `${unknown}: try again${until === null ? '' : ', or hold without --until'}`);
+  const unknown = `it is not known whose holds this ${name} ends (${hidden.join('; ')}): try again`;
+  const instead =
+    until === null
+      ? 'ask the operators of all holds that `holds` lists, also of replaced ones, and add --end-others'
+      : 'hold without --until';
+  throw unsent('failed', `${unknown}, or ${instead}`);
 }
 
 /** The holds that were in force before the order, which it ends; each is printed. None if they cannot be read. */

@@ -1,7 +1,8 @@
 /** `holds`: lists operators' holds and releases: who, why, from when and until when. */
 import type { CliCommand } from '../cli-command.ts';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
-import { inForceText, readOrders, type AuditedOrder } from '../hold-audit.ts';
+import { auditOf, inForceText, readOrderRecords, type AuditedOrder } from '../hold-audit.ts';
+import { wantedHolds, wantedInWords } from '../hold-others.ts';
 import { requireAllRead } from '../topic-reading.ts';
 
 export function addHoldsCommand(program: CliCommand): void {
@@ -20,8 +21,12 @@ Examples:
     )
     .runs(async (output) => {
       const settings = requireSettings(CLI_SETTING_NAMES);
-      const { hidden, orders } = await readOrders(settings, Date.now());
+      const { hidden, laneCount, records } = await readOrderRecords(settings);
+      const orders = auditOf(records, laneCount, Date.now());
       for (const order of orders) output.document(order, orderText(order));
+      const replaced = wantedHolds(records, Date.now()).filter(({ isReplaced }) => isReplaced);
+      for (const text of wantedInWords(replaced, laneCount))
+        output.note(`replaced by another operator's hold, still wanted: ${text}`);
       requireAllRead(hidden);
       if (orders.length === 0) output.note(`no hold or release exists under TOPIC_PREFIX=${settings.TOPIC_PREFIX}`);
     });
