@@ -197,6 +197,11 @@ export function isInDoubt(entry: UnphasedEntry): boolean {
   return entry.firstSentMs !== null && proofOf(entry) === null;
 }
 
+/** The phase as people are told of it: while a call in doubt is repeated, the doubt stays. */
+export function shownStateOf(entry: Entry): EntryState {
+  return entry.phase.state === 'INTENT' && isInDoubt(entry) ? 'DOUBTFUL' : entry.phase.state;
+}
+
 /** When the lane must next act on the entry, or null. */
 export function wakeAtMs(entry: Entry): number | null {
   switch (entry.phase.state) {

@@ -106,7 +106,7 @@ export const METRICS = {
   unfinishedOldestSeconds: {
     name: 'payments_unfinished_oldest_seconds',
     type: 'gauge',
-    help: 'Age of the oldest admitted command of an open lane without a result, from its timestamp; 0 if there is none.',
+    help: 'Age of the oldest admitted command of an open lane without a result, from its timestamp; 0 if there is none. States as in payments_unfinished_entries.',
     labels: { state: UNFINISHED_STATES, operation: COMMANDS },
   },
   laneUnfinishedEntries: {

@@ -9,7 +9,7 @@ import type { BreakerStage } from '../api/breaker.ts';
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { ServiceSetting, ServiceState } from '../api/types.ts';
 import type { InputName, LaneStage } from '../lanes/lane-status.ts';
-import { isInDoubt, type Entry, type EntryState } from '../ledger/entry.ts';
+import { shownStateOf, type Entry, type EntryState } from '../ledger/entry.ts';
 import { operationOf } from '../ledger/settlement.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { RegistryFailure } from 'payment-processor-contract/registry-failure';
@@ -156,10 +156,8 @@ export function serviceState({ state }: PaymentApiSnapshot): ProcessorState['ser
 export function unfinishedStates(entries: readonly Entry[], nowMs: number): UnfinishedState[] {
   const groups = new Map<string, UnfinishedState>();
   for (const entry of entries) {
-    const { state: phase } = entry.phase;
-    if (phase === 'DONE') continue;
-    // While a call in doubt is repeated, the doubt stays.
-    const state = phase === 'INTENT' && isInDoubt(entry) ? 'DOUBTFUL' : phase;
+    const state = shownStateOf(entry);
+    if (state === 'DONE') continue;
     const operation = operationOf(entry);
     const name = `${state} ${operation}`;
     const known = groups.get(name) ?? { state, operation, count: 0, oldestSeconds: 0 };

@@ -105,9 +105,10 @@ test('under load, with a member that stands still and one that joins: no call be
   const refused = await cli('release');
   expect(refused).toMatchObject({ code: 7, documents: [] });
   expect(refused.stderr).toMatch(/bob ordered a hold of create-quote .*Ask them; .*--end-others; nothing was sent/);
-  const released = await cli('release', '--end-others');
+  const released = await cli('release', '--end-others', '--operator', 'cleo');
   expect(released).toMatchObject({ code: 0, documents: [{ kind: 'release', pending: [] }] });
   expect(released.stderr.match(/; this release ends it/g)).toHaveLength(2);
+  expect(released.stderr).toMatch(/incident 31\); a later hold replaced it, and this release lets it go/);
   const results = await stack().journal.resultsOfAll(keys);
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
 });

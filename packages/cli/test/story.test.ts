@@ -142,6 +142,14 @@ test('a decision that its result names was carried out, though the ledger has fo
   expect(became(told.results)).toContain('not known: the ledger does not have the key, or has forgotten it');
 });
 
+test('a doubt has its runbook also while its call is repeated', () => {
+  const runbookOf = (entry: Entry): string =>
+    storyText({ ...story('EXPIRED', []), entries: [record(1n, entry)] }, false).join('\n');
+  const calling = entryAt('transfer-in');
+  expect(runbookOf(calling)).toContain('PaymentsOldestUnansweredTooOld');
+  expect(runbookOf({ ...calling, firstSentMs: 1, lastEndedMs: 2 })).toContain('PaymentsDoubtNotSettled');
+});
+
 test('a RETRY that waits may still pay', () => {
   const result = { value: Buffer.alloc(0), headers: {} };
   const phase: Entry['phase'] = { state: 'DONE', outcome: 'EXPIRED', completedMs: 1, result };

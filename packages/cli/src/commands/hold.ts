@@ -8,7 +8,7 @@ import { settledWithin } from 'payment-processor-contract/settled-within';
 import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { reasonOf } from '../failures.ts';
-import { holdText, readOrderRecords, readOrders, replacedBy, type AuditedOrder } from '../hold-audit.ts';
+import { auditOf, holdText, readOrderRecords, replacedBy, type AuditedOrder } from '../hold-audit.ts';
 import { othersEndedBy, wantedInWords } from '../hold-others.ts';
 import type { Output } from '../output.ts';
 import { awaitConfirmation, placeOrder } from '../operator-hold.ts';
@@ -75,10 +75,9 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       const order = orderOf(name === 'hold' ? 'HOLD' : 'RELEASE', types, flags);
       const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
       if (!flags.endOthers) await requireOwnHolds(settings, order, output);
-      const orderedMs = Date.now();
       const placed = await placeOrder(settings, order);
       // Only now: until the order was written, others could write theirs.
-      const replaced = await replacedHolds(output, order, readOrders(settings, orderedMs, placed.offsets));
+      const replaced = await replacedHolds(output, order, readOrderRecords(settings, placed.offsets));
       const { confirmedMs, overtaken, pending, unconfirmed } = await awaitConfirmation(settings, placed, {
         forMs: flags.waitFor,
         onWaiting: (unconfirmedNow) => output.note(`written to every lane; waiting for ${unconfirmedNow}`),
@@ -134,19 +133,25 @@ async function requireOwnHolds(settings: CliSettings, order: HoldOrder, output: 
   throw unsent('failed', `${unknown}, or ${instead}`);
 }
 
-/** The holds that were in force before the order, which it ends; each is printed. None if they cannot be read. */
+/**
+ * Prints what the order ended of the holds before it: those in force, and those that other operators wanted besides.
+ * @returns the holds that were in force; none if they cannot be read
+ */
 async function replacedHolds(
   output: Output,
   order: HoldOrder,
-  before: ReturnType<typeof readOrders>,
+  before: ReturnType<typeof readOrderRecords>,
 ): Promise<AuditedOrder[]> {
   const name = order.action.toLowerCase();
+  const nowMs = Date.now();
   let replaced: AuditedOrder[] = [];
+  let wanted: string[] = [];
   let unread = ['no answer yet'];
   const reading = before.then(
-    ({ hidden, orders }) => {
+    ({ hidden, laneCount, records }) => {
       unread = [...hidden];
-      replaced = replacedBy(order.commandTypes, orders);
+      replaced = replacedBy(order.commandTypes, auditOf(records, laneCount, nowMs));
+      wanted = wantedInWords(othersEndedBy(order, records, nowMs), laneCount);
     },
     (error: unknown) => {
       unread = [reasonOf(error)];
@@ -154,10 +159,12 @@ async function replacedHolds(
   );
   await settledWithin(reading, READ_ORDERS_MS_MAX);
   if (unread.length > 0) output.note(`this ${name} may end more holds than are listed here: ${unread.join('; ')}`);
-  for (const hold of replaced)
-    output.note(
-      `${holdText(hold)}; this ${name} ends it${name === 'hold' ? ', and a release does not bring it back' : ''}`,
-    );
+  const inForce = replaced.map(holdText);
+  for (const text of inForce)
+    output.note(`${text}; this ${name} ends it${name === 'hold' ? ', and a release does not bring it back' : ''}`);
+  for (const text of wanted.filter((one) => !inForce.includes(one)))
+    output.note(`${text}; a later hold replaced it, and this ${name} lets it go`);
+  if (wanted.length > 0) output.note(`tell these operators; if they still want it held, hold again`);
   return replaced;
 }
 

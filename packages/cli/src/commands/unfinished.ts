@@ -1,7 +1,7 @@
 /** `unfinished list`: admitted commands without a result, with the next step and its reason. Read-only. */
 import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
-import type { Entry } from '../../../../src/ledger/entry.ts';
+import { isInDoubt, shownStateOf, type Entry } from '../../../../src/ledger/entry.ts';
 import { mayBeUnfinished } from '../../../../src/ledger/ledger-value.ts';
 import { ageSeconds, ageText } from '../age-text.ts';
 import { CLI_SETTING_NAMES, cliKafka, requireSettings, type CliSettings } from '../context.ts';
@@ -51,7 +51,7 @@ Examples:
         (_key, value) => mayBeUnfinished(value),
         (entry, of): entry is Entry =>
           entry.phase.state !== 'DONE' &&
-          (phase === undefined || entry.phase.state === phase) &&
+          (phase === undefined || entry.phase.state === phase || shownStateOf(entry) === phase) &&
           (lane === undefined || of === lane),
       );
       const listed = found
@@ -98,10 +98,13 @@ function textOf(
 }
 
 /** @returns the next step, and why it has not happened yet */
-function nextOf({ phase }: Entry): { next: string; why: string } {
+function nextOf(entry: Entry): { next: string; why: string } {
+  const { phase } = entry;
   switch (phase.state) {
-    case 'INTENT':
-      return { next: `an answer is due by ${isoOf(phase.atMs + phase.timeoutMs)}`, why: 'called, or about to be' };
+    case 'INTENT': {
+      const next = `an answer is due by ${isoOf(phase.atMs + phase.timeoutMs)}`;
+      return { next, why: isInDoubt(entry) ? 'in doubt, and called again' : 'called, or about to be' };
+    }
     case 'PARKED':
       return { next: `next try at ${isoOf(phase.untilMs)} or later`, why: maskedText(phase.reason) };
     case 'DOUBTFUL':

@@ -16,7 +16,7 @@ import type { EntryRecord } from '../ledger.ts';
 import type { Content } from '../message-content.ts';
 import { MOVED, plainNumber } from '../../../../src/consumers/message-origin.ts';
 import { subjectOf } from '../../../../src/ledger/effect.ts';
-import { proofOf, type Entry, type Phase } from '../../../../src/ledger/entry.ts';
+import { isInDoubt, proofOf, type Entry, type Phase } from '../../../../src/ledger/entry.ts';
 import type { RedriveNote } from '../redrive-note.ts';
 import type { StatusEvent } from '../status-history.ts';
 
@@ -319,7 +319,7 @@ const RUNBOOKS: Readonly<Record<Exclude<Phase['state'], 'DONE'> | Outcome, strin
 
 function runbooksOfEntry(entry: Entry): string[] {
   const { drops, phase, quotesRunOut } = entry;
-  const ended = phase.state === 'DONE' ? phase.outcome : phase.state;
+  const ended = phase.state === 'DONE' ? phase.outcome : isInDoubt(entry) ? 'DOUBTFUL' : phase.state;
   // The runbook of EXPIRED says that no money moved. An operator's word does not prove it.
   const name = ended === 'EXPIRED' && proofOf(entry)?.by === 'OPERATOR' ? RUNBOOKS.UNKNOWN : RUNBOOKS[ended];
   return [
