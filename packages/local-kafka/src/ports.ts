@@ -1,5 +1,5 @@
 /** Chooses ports on the loopback interface. */
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { EngineError } from './errors.ts';
 
 export const LOOPBACK = '127.0.0.1';
@@ -11,21 +11,40 @@ export const LOOPBACK = '127.0.0.1';
 const FREE_PORT_MIN = 20_000;
 const FREE_PORT_MAX = 32_000;
 const FREE_PORT_ATTEMPTS_MAX = 200;
+/** A process chooses from blocks of its own: it claims each by listening on its first port for as long as it runs. */
+const BLOCK_PORTS = 400;
 
 export const PORT_MAX = 65_535;
 
 /** Ports that this process has given out, so that none is given out twice before it is bound. */
 const handedOut = new Set<number>();
 
+/** First ports of the claimed blocks; once half of them is handed out, another block follows. */
+let blocks: Promise<readonly number[]> = Promise.resolve([]);
+
 /** @throws {EngineError} if no free port is found in many tries */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < FREE_PORT_ATTEMPTS_MAX; attempt += 1) {
-    const port = FREE_PORT_MIN + Math.floor(Math.random() * (FREE_PORT_MAX - FREE_PORT_MIN));
+    blocks = blocks.then((claimed) =>
+      handedOut.size < claimed.length * (BLOCK_PORTS / 2) ? claimed : claimOne(claimed),
+    );
+    const block = (await blocks).at(-1) ?? FREE_PORT_MIN;
+    const port = block + 1 + Math.floor(Math.random() * (BLOCK_PORTS - 1));
     if (handedOut.has(port)) continue;
     handedOut.add(port);
     if (await isFree(port)) return port;
   }
   throw new EngineError(`No free port was found between ${FREE_PORT_MIN} and ${FREE_PORT_MAX}.`);
+}
+
+/** Without a block that nobody has claimed, all choose from the first. */
+async function claimOne(claimed: readonly number[]): Promise<readonly number[]> {
+  for (let attempt = 0; attempt < FREE_PORT_ATTEMPTS_MAX; attempt += 1) {
+    const block =
+      FREE_PORT_MIN + Math.floor(Math.random() * ((FREE_PORT_MAX - FREE_PORT_MIN) / BLOCK_PORTS)) * BLOCK_PORTS;
+    if (await listens(createServer().unref(), block)) return [...claimed, block];
+  }
+  return [...claimed, FREE_PORT_MIN];
 }
 
 /**
@@ -41,9 +60,15 @@ export async function requireFree(port: number, purpose: string): Promise<number
 }
 
 async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  if (!(await listens(server, port))) return false;
+  await new Promise((resolve) => server.close(resolve));
+  return true;
+}
+
+async function listens(server: Server, port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const server = createServer();
     server.once('error', () => resolve(false));
-    server.listen({ port, host: LOOPBACK, exclusive: true }, () => server.close(() => resolve(true)));
+    server.listen({ port, host: LOOPBACK, exclusive: true }, () => resolve(true));
   });
 }
