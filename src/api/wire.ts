@@ -14,7 +14,18 @@ import type {
   RateDetails,
   Transaction,
 } from 'payment-processor-contract/types';
-import { decimal, int32, int64, listOf, readRecord, recordOf, text, textMap, type RecordShape } from './wire-fields.ts';
+import {
+  decimal,
+  id,
+  int32,
+  int64,
+  listOf,
+  readRecord,
+  recordOf,
+  text,
+  textMap,
+  type RecordShape,
+} from './wire-fields.ts';
 
 export interface Read<Value> {
   value: Value;
@@ -91,7 +102,7 @@ const quoteShape: RecordShape<Quote> = {
     totalReceivingAmount: int64,
     exchangeRate: decimal,
     feesIncluded: int64,
-    transactionId: text,
+    transactionId: id,
     paymentInstructions: listOf(paymentInstruction),
     rateDetails: recordOf(rateDetails),
   },

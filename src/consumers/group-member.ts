@@ -102,6 +102,14 @@ const RETIRE_MS_MAX = 5_000;
 /** A join under way ends once the other members notice it, at their next heartbeats; only then can we leave. */
 const STOP_DEADLINE_MS = 8_000;
 
+/** One moment by both clocks. */
+interface Moment {
+  readonly wallMs: number;
+  readonly monotonicMs: number;
+}
+
+const NEVER: Moment = { wallMs: -Infinity, monotonicMs: -Infinity };
+
 export class GroupMember {
   readonly #options: MemberOptions;
   /** From the last attempt to start; null before the first, and after a failed one. */
@@ -111,10 +119,8 @@ export class GroupMember {
   readonly #paused = new Set<string>();
   #memberId: string | null = null;
   /** When we sent the request whose answer last confirmed our membership. */
-  #confirmedSentWallMs = -Infinity;
-  #confirmedSentMonotonicMs = -Infinity;
-  #lastRequestSentWallMs = -Infinity;
-  #lastRequestSentMonotonicMs = -Infinity;
+  #confirmedSentAt = NEVER;
+  #lastRequestSentAt = NEVER;
   #isStopped = false;
   /** The current or the last join announced that this process leaves. */
   #hasAnnouncedLeaving = false;
@@ -153,9 +159,9 @@ export class GroupMember {
     consumer.on(consumer.events.REQUEST, ({ payload }) => {
       // kafkajs stamps an answer when it reads it. A process that was frozen would mistake an old heartbeat for a fresh one.
       if (payload.apiName !== 'Heartbeat' && payload.apiName !== 'SyncGroup') return;
-      this.#lastRequestSentWallMs = payload.sentAt;
       // Its duration is monotonic: somebody may have set the wall clock since.
-      this.#lastRequestSentMonotonicMs = this.#options.clock.monotonicMs() - payload.duration;
+      const monotonicMs = this.#options.clock.monotonicMs() - payload.duration;
+      this.#lastRequestSentAt = { wallMs: payload.sentAt, monotonicMs };
     });
     consumer.on(consumer.events.HEARTBEAT, () => {
       this.#recordConfirmation();
@@ -225,14 +231,14 @@ export class GroupMember {
   isConfirmedWithinMs(limitMs: number): boolean {
     const { clock } = this.#options;
     return (
-      clock.nowMs() - this.#confirmedSentWallMs < limitMs &&
-      clock.monotonicMs() - this.#confirmedSentMonotonicMs < limitMs
+      clock.nowMs() - this.#confirmedSentAt.wallMs < limitMs &&
+      clock.monotonicMs() - this.#confirmedSentAt.monotonicMs < limitMs
     );
   }
 
   /** Whether a request sent after this time (monotonic) was answered: then we are still a member. */
   isConfirmedSinceMs(monotonicMs: number): boolean {
-    return this.#confirmedSentMonotonicMs > monotonicMs;
+    return this.#confirmedSentAt.monotonicMs > monotonicMs;
   }
 
   seek(topic: string, lane: number, offset: bigint): void {
@@ -282,8 +288,7 @@ export class GroupMember {
   }
 
   #recordConfirmation(): void {
-    this.#confirmedSentWallMs = this.#lastRequestSentWallMs;
-    this.#confirmedSentMonotonicMs = this.#lastRequestSentMonotonicMs;
+    this.#confirmedSentAt = this.#lastRequestSentAt;
   }
 
   #handOver(batch: Batch): BatchReply {

@@ -180,7 +180,7 @@ function accepted(
     warnings.push(`the service executed the quote as soon as it created it: its status is ${quote.status}`);
     return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
   }
-  if (quote === null || quote.transactionId === null || quote.transactionId === '') {
+  if (quote === null || quote.transactionId === null) {
     // Without the transaction's id we could not settle a lost answer to the execution: ask again before any money moves.
     const again = { ...entry, firstSentMs: entry.firstSentMs ?? sentMs, lastEndedMs: nowMs };
     const settleAtMs = tryAgainAtMs(entry, nowMs);

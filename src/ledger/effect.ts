@@ -23,8 +23,7 @@ export function effectOf(decision: Decision): Effect | null {
     case 'finish': {
       const { entry, result } = decision;
       if (result.outcome !== 'ACCEPTED') return null;
-      // The service may give a quote an empty id.
-      const shownId = result.transaction?.id ?? (result.quote?.transactionId || null);
+      const shownId = result.transaction?.id ?? result.quote?.transactionId;
       return { transactionId: shownId ?? subjectOf(entry)?.transactionId ?? null };
     }
   }

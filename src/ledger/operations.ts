@@ -34,6 +34,22 @@ export type LookUpFinding =
   /** The status says nothing that we understand. */
   | 'UNCLEAR';
 
+/** Whether an effect that an earlier status showed is still possible, though the present one shows none. */
+export function mayHaveTakenEffect(before: LookUpFinding, now: LookUpFinding): boolean {
+  switch (before) {
+    case 'EXECUTED':
+      return true;
+    // Of a rejection, REFUNDED and FAILED are unclear, and PROCESSING is open: its call may have caused them.
+    case 'UNCLEAR':
+      return now !== 'UNCLEAR';
+    case 'OPEN':
+      return now === 'NOT_YET';
+    case 'NOT_YET':
+    case 'REFUSED':
+      return false;
+  }
+}
+
 /** Which transaction a call is about. */
 export interface SubjectIds {
   readonly transactionId: string | null;

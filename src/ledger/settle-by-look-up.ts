@@ -3,7 +3,7 @@ import { backOffMs, LONGEST_WAIT_MS } from './back-off.ts';
 import type { Decision, LedgerEvent, Seen } from './decision.ts';
 import type { Entry, HeldRefusal } from './entry.ts';
 import { differencesFrom } from './found-payment.ts';
-import { OPERATIONS } from './operations.ts';
+import { mayHaveTakenEffect, OPERATIONS } from './operations.ts';
 import { quoteAgainOf, requoted } from './quote-again.ts';
 import {
   executedResult,
@@ -39,11 +39,8 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
   const findingOf = OPERATIONS[operationOf(entry)].lookUp?.finding ?? ((): 'UNCLEAR' => 'UNCLEAR');
   const found = findingOf(transaction);
   const { effectStatus } = event;
-  const was = effectStatus === null ? null : findingOf({ status: effectStatus, failureReason: null });
-  // Of a rejection, REFUNDED and FAILED are unclear, and PROCESSING is open: its call may have caused them.
-  const mayBeExecuted =
-    was === 'EXECUTED' || (was === 'UNCLEAR' && found !== 'UNCLEAR') || (was === 'OPEN' && found === 'NOT_YET');
-  if (effectStatus !== null && mayBeExecuted && found !== 'EXECUTED') {
+  const before = effectStatus === null ? 'NOT_YET' : findingOf({ status: effectStatus, failureReason: null });
+  if (effectStatus !== null && mayHaveTakenEffect(before, found) && found !== 'EXECUTED') {
     // The service showed an effect before and no longer does: that proves nothing.
     const problem = `its transaction is ${shownStatus(seen)} now, but was seen ${statusInWords(effectStatus)} before`;
     return lookAgain(entry, problem, seen, nowMs);

@@ -38,8 +38,8 @@ export function observationKey(
   seen: { transaction: Transaction | null; quote: Quote | null },
   effect: Effect | null = null,
 ): string | null {
-  const id = (seen.transaction?.id ?? seen.quote?.transactionId) || (effect?.transactionId ?? null);
-  return id === null || id === '' || id.length > ID_LENGTH_MAX ? null : id;
+  const id = seen.transaction?.id ?? seen.quote?.transactionId ?? effect?.transactionId ?? null;
+  return id === null || id.length > ID_LENGTH_MAX ? null : id;
 }
 
 /** Up to this size, even with the longest key, the lane keeps the message whole. */

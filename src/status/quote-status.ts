@@ -72,7 +72,7 @@ function changeQuote(
     quoteId: state.quoteId,
     previousStatus: state.quoteStatus,
     status,
-    transactionId: (observation.transaction?.id ?? observation.quote?.transactionId) || state.id,
+    transactionId: observation.transaction?.id ?? observation.quote?.transactionId ?? state.id,
     expiresAt: state.quoteExpiresAt,
     commandKey: state.commandKeys.at(-1) ?? null,
     observedAt: BigInt(observation.requestEndedMs),

@@ -74,6 +74,12 @@ describe('what the service adds or changes', () => {
     );
   });
 
+  test("an empty id of a quote's transaction names none", () => {
+    const read = quote('{"id":"Q","transactionId":""}');
+    expect(read?.value).toMatchObject({ transactionId: null, otherFieldsJson: '{"transactionId":""}' });
+    expect(read?.warnings).toContain('transactionId is not an id');
+  });
+
   test('an integer beyond 64 bits is kept aside, not rounded', () => {
     expect(quote('{"id":"Q","totalSendingAmount":9223372036854775808}')?.value).toMatchObject({
       totalSendingAmount: null,

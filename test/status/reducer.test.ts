@@ -171,9 +171,9 @@ describe('the status of a quote', () => {
     expect(state.quoteChanges).toBe(2);
   });
 
-  test('names the transaction that the command names, if the quote has an empty id of it', () => {
+  test('names the transaction that the command names, if the quote has no id of it', () => {
     const given = observationOf({ quote: 'PROCESSING', began: 0, ended: 10 });
-    const quote = { ...quoteOf('PROCESSING', 'Quote:1'), transactionId: '' };
+    const quote = { ...quoteOf('PROCESSING', 'Quote:1'), transactionId: null };
     const { quoteEvents } = reduce(undefined, ID, { ...given, quote }, WRITTEN_MS);
     expect(quoteEvents.map(({ transactionId }) => transactionId)).toEqual([ID]);
   });

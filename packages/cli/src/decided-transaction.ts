@@ -9,7 +9,7 @@ import { LookUps } from '../../../src/lanes/look-ups.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { differencesFrom } from '../../../src/ledger/found-payment.ts';
-import { executionFinding, OPERATIONS } from '../../../src/ledger/operations.ts';
+import { executionFinding, mayHaveTakenEffect, OPERATIONS } from '../../../src/ledger/operations.ts';
 import { operationOf } from '../../../src/ledger/settlement.ts';
 import type { Transaction } from 'payment-processor-contract/types';
 import { currencyAmountText } from './amount-text.ts';
@@ -120,12 +120,12 @@ export function lookForPublishedEffect(
   const changes = events.flatMap((event) =>
     event.kind === 'transaction-status' && event.key === transactionId ? [event] : [],
   );
-  const isArrived = changes.some(({ value }) => findingOf?.(value) === 'REFUSED');
-  const shown = changes.find(({ value }) => {
-    if (executionFinding(value) !== 'EXECUTED') return false;
-    const finding = findingOf?.(value);
-    return finding === 'EXECUTED' || finding === 'UNCLEAR' || (finding === 'OPEN' && !isArrived);
-  });
+  const findings = changes.map(({ value }) => findingOf?.(value) ?? 'NOT_YET');
+  const now = findings.includes('REFUSED') ? 'REFUSED' : 'NOT_YET';
+  const shown = changes.find(
+    ({ value }, place) =>
+      executionFinding(value) === 'EXECUTED' && mayHaveTakenEffect(findings[place] ?? 'NOT_YET', now),
+  );
   if (shown !== undefined) {
     const seen = `transaction ${shown.key} was ${shown.value.status} at ${isoOf(observedMs(shown))}`;
     return { doubt: `${seen}: the command may have taken effect`, notes: [] };

@@ -25,25 +25,23 @@ export interface AuditedOrder extends HoldOrder, InForce {
 
 export type OrderRecord = Pick<TopicRecord, 'key' | 'offset' | 'partition' | 'value'>;
 
+/** What the topic of orders shows. */
+export interface ReadOrders {
+  /** Of each lane in offset order, which alone decides what is in force there. */
+  readonly records: readonly OrderRecord[];
+  readonly laneCount: number;
+  /** Sentences about records that an open transaction hides. */
+  readonly hidden: readonly string[];
+}
+
 /**
  * @param before only orders at earlier offsets, by lane; null: all
- * @returns oldest first, by the operators' clocks; and sentences about records that an open transaction hides
  * @throws the Kafka client's error
  */
 export async function readOrders(
   settings: CliSettings,
-  nowMs: number,
   before: ReadonlyMap<number, bigint> | null = null,
-): Promise<{ orders: AuditedOrder[]; hidden: readonly string[] }> {
-  const { hidden, laneCount, records } = await readOrderRecords(settings, before);
-  return { orders: auditOf(records, laneCount, nowMs), hidden };
-}
-
-/** @param before as in readOrders */
-export async function readOrderRecords(
-  settings: CliSettings,
-  before: ReadonlyMap<number, bigint> | null = null,
-): Promise<{ records: readonly OrderRecord[]; laneCount: number; hidden: readonly string[] }> {
+): Promise<ReadOrders> {
   const topics = [topicNames(settings.TOPIC_PREFIX).operatorHolds];
   const records: TopicRecord[] = [];
   const hidden = await readTopics(settings, {
@@ -56,14 +54,23 @@ export async function readOrderRecords(
   return { records, laneCount, hidden };
 }
 
-/** @param records of each lane in offset order, which alone decides what is in force there */
+/** What each lane holds after the orders. */
+export function holdsByLane(records: readonly OrderRecord[]): Map<number, HoldsRecord> {
+  const states = new Map<number, HoldsRecord>();
+  for (const { offset, partition, value } of records) {
+    const order = orderOf(value);
+    if (order !== null) states.set(partition, withOrder(states.get(partition) ?? NO_HOLDS, order, offset));
+  }
+  return states;
+}
+
+/** @returns oldest first, by the operators' clocks */
 export function auditOf(records: readonly OrderRecord[], laneCount: number, nowMs: number): AuditedOrder[] {
   const orders = new Map<string, { id: string; order: HoldOrder; offsets: Map<number, bigint> }>();
-  const states = new Map<number, HoldsRecord>();
+  const states = holdsByLane(records);
   for (const { key, offset, partition, value } of records) {
     const order = orderOf(value);
     if (order === null) continue;
-    states.set(partition, withOrder(states.get(partition) ?? NO_HOLDS, order, offset));
     const id = key?.toString() ?? `${partition}/${offset}`;
     // Another's record may have the same id.
     const name = JSON.stringify([id, order]);

@@ -1,15 +1,7 @@
 /** Which other operators want held what an order would let go. Pure. */
 import { orderOf } from '../../../src/consumers/hold-intake.ts';
-import {
-  covers,
-  endMs,
-  NO_HOLDS,
-  typesOf,
-  withOrder,
-  type HoldOrder,
-  type HoldsRecord,
-} from '../../../src/ledger/holds.ts';
-import { holdText, inForceOf, type OrderRecord } from './hold-audit.ts';
+import { covers, endMs, typesOf, type HoldOrder } from '../../../src/ledger/holds.ts';
+import { holdsByLane, holdText, inForceOf, type OrderRecord } from './hold-audit.ts';
 
 /** A hold that its operator still wants: not released since, though another operator's hold may have replaced it. */
 export interface WantedHold {
@@ -38,8 +30,8 @@ export function othersEndedBy(order: HoldOrder, records: readonly OrderRecord[],
 
 /** The holds that their operators still want, where a hold is in force. */
 export function wantedHolds(records: readonly OrderRecord[], nowMs: number): WantedHold[] {
-  const { states, wanted } = replayed(records);
-  return wanted.flatMap(({ lane, order, type }) => {
+  const states = holdsByLane(records);
+  return notReleased(records).flatMap(({ lane, order, type }) => {
     const held = states.get(lane)?.holds[type];
     const endsMs = held === undefined ? nowMs : Math.min(endMs(held), endMs(order));
     const isReplaced = held?.operator !== order.operator;
@@ -47,13 +39,11 @@ export function wantedHolds(records: readonly OrderRecord[], nowMs: number): Wan
   });
 }
 
-function replayed(records: readonly OrderRecord[]): { states: Map<number, HoldsRecord>; wanted: Wanted[] } {
-  const states = new Map<number, HoldsRecord>();
+function notReleased(records: readonly OrderRecord[]): Wanted[] {
   let wanted: Wanted[] = [];
-  for (const { offset, partition: lane, value } of records) {
+  for (const { partition: lane, value } of records) {
     const order = orderOf(value);
     if (order === null) continue;
-    states.set(lane, withOrder(states.get(lane) ?? NO_HOLDS, order, offset));
     const isHold = order.action === 'HOLD';
     const added = isHold ? typesOf(order).map((type) => ({ order, type, lane })) : [];
     // A release ends every wish; a hold, its operator's earlier one.
@@ -61,7 +51,7 @@ function replayed(records: readonly OrderRecord[]): { states: Map<number, HoldsR
       one.lane === lane && covers(order, one.type) && !(isHold && one.order.operator !== order.operator);
     wanted = [...wanted.filter((one) => !isOver(one)), ...added];
   }
-  return { states, wanted };
+  return wanted;
 }
 
 /** Each order once, with the types and lanes concerned. */

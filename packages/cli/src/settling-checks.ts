@@ -97,5 +97,5 @@ function transactionIn(events: readonly StatusEvent[]): string | null {
     if (event.kind === 'unreadable') return null;
     return event.kind === 'transaction-status' ? event.key : event.value.transactionId;
   });
-  return ids.find((id) => id !== null && id !== '') ?? null;
+  return ids.find((id) => id !== null) ?? null;
 }

@@ -173,9 +173,7 @@ export class PaymentClient {
       const { quote } = create.result.value;
       if (quote === null) return { stage: 'no-quote', create };
       if (approve !== undefined && !(await callApprove(approve, quote))) return { stage: 'declined', create, quote };
-      const { id: quoteId } = quote;
-      // No command can name an empty id.
-      const transactionId = quote.transactionId || null;
+      const { id: quoteId, transactionId } = quote;
       const execute = await this.request('execute-quote', executeKey, { quoteId, transactionId }, requested);
       return { stage: 'execute', create, quote, execute };
     });

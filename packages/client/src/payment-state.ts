@@ -129,8 +129,7 @@ export function isOfSameCommand(one: ResultRecord, other: ResultRecord): boolean
 
 /** The command's transaction, as its result names it. */
 export function transactionOf({ quote, transaction }: Pick<ResultRecord, 'quote' | 'transaction'>): string | null {
-  // The service may give a quote an empty id.
-  return transaction?.id ?? (quote?.transactionId || null);
+  return transaction?.id ?? quote?.transactionId ?? null;
 }
 
 type FoundEvent =

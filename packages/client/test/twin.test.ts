@@ -30,9 +30,9 @@ test('results fit their schema, and take what the test says of quotes and transa
   expect(await payments.client.awaitSettled('u', { timeoutMs: 20 })).toMatchObject({ kind: 'unknown' });
 });
 
-test('a quote whose transaction has an empty id is executed by its quote alone', async () => {
+test('a quote that names no transaction is executed by its quote alone', async () => {
   const payments = new TestPayments();
-  payments.answer('create-quote', { outcome: 'ACCEPTED', quote: { transactionId: '' } });
+  payments.answer('create-quote', { outcome: 'ACCEPTED', quote: { transactionId: null } });
   payments.answer('execute-quote', { outcome: 'ACCEPTED' });
   const paid = await payments.client.createAndExecute('order', createQuoteOf('order'), WAIT);
   expect(paid.stage).toBe('execute');

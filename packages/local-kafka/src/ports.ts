@@ -19,16 +19,16 @@ export const PORT_MAX = 65_535;
 /** Ports that this process has given out, so that none is given out twice before it is bound. */
 const handedOut = new Set<number>();
 
-/** First ports of the claimed blocks; once half of them is handed out, another block follows. */
-let blocks: Promise<readonly number[]> = Promise.resolve([]);
+/** The block from which ports are chosen; once half of the `ports` that were claimed are handed out, another block follows. */
+let claim = Promise.resolve({ block: FREE_PORT_MIN, ports: 0 });
 
 /** @throws {EngineError} if no free port is found in many tries */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < FREE_PORT_ATTEMPTS_MAX; attempt += 1) {
-    blocks = blocks.then((claimed) =>
-      handedOut.size < claimed.length * (BLOCK_PORTS / 2) ? claimed : claimOne(claimed),
+    claim = claim.then(async (now) =>
+      handedOut.size < now.ports / 2 ? now : { block: await claimBlock(), ports: now.ports + BLOCK_PORTS },
     );
-    const block = (await blocks).at(-1) ?? FREE_PORT_MIN;
+    const { block } = await claim;
     const port = block + 1 + Math.floor(Math.random() * (BLOCK_PORTS - 1));
     if (handedOut.has(port)) continue;
     handedOut.add(port);
@@ -38,13 +38,13 @@ export async function freePort(): Promise<number> {
 }
 
 /** Without a block that nobody has claimed, all choose from the first. */
-async function claimOne(claimed: readonly number[]): Promise<readonly number[]> {
+async function claimBlock(): Promise<number> {
   for (let attempt = 0; attempt < FREE_PORT_ATTEMPTS_MAX; attempt += 1) {
     const block =
       FREE_PORT_MIN + Math.floor(Math.random() * ((FREE_PORT_MAX - FREE_PORT_MIN) / BLOCK_PORTS)) * BLOCK_PORTS;
-    if (await listens(createServer().unref(), block)) return [...claimed, block];
+    if (await listens(createServer().unref(), block)) return block;
   }
-  return [...claimed, FREE_PORT_MIN];
+  return FREE_PORT_MIN;
 }
 
 /**

@@ -9,9 +9,9 @@ export const CALL_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a heartbeat is timed by its answer',
-    find: 'this.#confirmedSentMonotonicMs = this.#lastRequestSentMonotonicMs;',
+    find: 'this.#confirmedSentAt = this.#lastRequestSentAt;',
     replace:
-      'const { clock } = this.#options; this.#confirmedSentWallMs = clock.nowMs(); this.#confirmedSentMonotonicMs = clock.monotonicMs();',
+      'const { clock } = this.#options; this.#confirmedSentAt = { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };',
     among: ['heartbeats'],
   },
   {

@@ -97,7 +97,7 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an effect that the service takes back was none',
-    find: "mayBeExecuted && found !== 'EXECUTED'",
+    find: "mayHaveTakenEffect(before, found) && found !== 'EXECUTED'",
     replace: 'Number.isNaN(0)',
     toldBy: 'test/ledger/provenance',
   },

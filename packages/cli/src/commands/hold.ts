@@ -8,7 +8,7 @@ import { settledWithin } from 'payment-processor-contract/settled-within';
 import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { reasonOf } from '../failures.ts';
-import { auditOf, holdText, readOrderRecords, replacedBy, type AuditedOrder } from '../hold-audit.ts';
+import { auditOf, holdText, readOrders, replacedBy, type AuditedOrder, type ReadOrders } from '../hold-audit.ts';
 import { othersEndedBy, wantedInWords } from '../hold-others.ts';
 import type { Output } from '../output.ts';
 import { awaitConfirmation, placeOrder } from '../operator-hold.ts';
@@ -16,7 +16,8 @@ import { waitOption, instant } from '../option-values.ts';
 import { checkTexts, operatorName } from '../operator.ts';
 
 /** The wait for the confirmation begins after it. */
-const READ_ORDERS_MS_MAX = 5_000;
+const READ_REPLACED_MS_MAX = 5_000;
+const NOTE_READING_AFTER_MS = 5_000;
 /** A lost broker, or a group's first join, costs seconds for each connection of the reading. */
 const READ_HOLDS_MS_MAX = 60_000;
 
@@ -77,7 +78,7 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       if (!flags.endOthers) await requireOwnHolds(settings, order, output);
       const placed = await placeOrder(settings, order);
       // Only now: until the order was written, others could write theirs.
-      const replaced = await replacedHolds(output, order, readOrderRecords(settings, placed.offsets));
+      const replaced = await replacedHolds(output, order, readOrders(settings, placed.offsets));
       const { confirmedMs, overtaken, pending, unconfirmed } = await awaitConfirmation(settings, placed, {
         forMs: flags.waitFor,
         onWaiting: (unconfirmedNow) => output.note(`written to every lane; waiting for ${unconfirmedNow}`),
@@ -109,8 +110,8 @@ async function requireOwnHolds(settings: CliSettings, order: HoldOrder, output: 
   const { action, until } = order;
   if (action === 'HOLD' && until === null) return;
   const name = action.toLowerCase();
-  const reading = readOrderRecords(settings);
-  if (!(await settledWithin(reading, READ_ORDERS_MS_MAX))) output.note(`reading whose holds this ${name} ends`);
+  const reading = readOrders(settings);
+  if (!(await settledWithin(reading, NOTE_READING_AFTER_MS))) output.note(`reading whose holds this ${name} ends`);
   const isRead = await settledWithin(reading, READ_HOLDS_MS_MAX);
   const { hidden, laneCount, records } = isRead
     ? await reading
@@ -137,11 +138,7 @@ async function requireOwnHolds(settings: CliSettings, order: HoldOrder, output: 
  * Prints what the order ended of the holds before it: those in force, and those that other operators wanted besides.
  * @returns the holds that were in force; none if they cannot be read
  */
-async function replacedHolds(
-  output: Output,
-  order: HoldOrder,
-  before: ReturnType<typeof readOrderRecords>,
-): Promise<AuditedOrder[]> {
+async function replacedHolds(output: Output, order: HoldOrder, before: Promise<ReadOrders>): Promise<AuditedOrder[]> {
   const name = order.action.toLowerCase();
   const nowMs = Date.now();
   let replaced: AuditedOrder[] = [];
@@ -157,7 +154,7 @@ async function replacedHolds(
       unread = [reasonOf(error)];
     },
   );
-  await settledWithin(reading, READ_ORDERS_MS_MAX);
+  await settledWithin(reading, READ_REPLACED_MS_MAX);
   if (unread.length > 0) output.note(`this ${name} may end more holds than are listed here: ${unread.join('; ')}`);
   const inForce = replaced.map(holdText);
   for (const text of inForce)

@@ -1,7 +1,7 @@
 /** `holds`: lists operators' holds and releases: who, why, from when and until when. */
 import type { CliCommand } from '../cli-command.ts';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
-import { auditOf, inForceText, readOrderRecords, type AuditedOrder } from '../hold-audit.ts';
+import { auditOf, inForceText, readOrders, type AuditedOrder } from '../hold-audit.ts';
 import { wantedHolds, wantedInWords } from '../hold-others.ts';
 import { requireAllRead } from '../topic-reading.ts';
 
@@ -21,7 +21,7 @@ Examples:
     )
     .runs(async (output) => {
       const settings = requireSettings(CLI_SETTING_NAMES);
-      const { hidden, laneCount, records } = await readOrderRecords(settings);
+      const { hidden, laneCount, records } = await readOrders(settings);
       const orders = auditOf(records, laneCount, Date.now());
       for (const order of orders) output.document(order, orderText(order));
       const replaced = wantedHolds(records, Date.now()).filter(({ isReplaced }) => isReplaced);

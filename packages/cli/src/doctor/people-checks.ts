@@ -4,7 +4,7 @@
 import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { ageSeconds, ageText } from '../age-text.ts';
-import { holdText, readOrders } from '../hold-audit.ts';
+import { auditOf, holdText, readOrders } from '../hold-audit.ts';
 import { letterName, notedLetter, noteOf } from '../redrive-note.ts';
 import { readUnknownResults } from '../ledger.ts';
 import { readTopics, within } from '../topic-reading.ts';
@@ -24,8 +24,8 @@ function notRead(cut: string): string {
 }
 
 export async function checkHolds(settings: CliSettings): Promise<CheckMessages> {
-  const { hidden, orders } = await readOrders(settings, Date.now());
-  const holds = orders.filter(({ inForce }) => inForce.length > 0);
+  const { hidden, laneCount, records } = await readOrders(settings);
+  const holds = auditOf(records, laneCount, Date.now()).filter(({ inForce }) => inForce.length > 0);
   const unread = hidden.map((cut) => notChecked(notRead(cut)));
   if (holds.length === 0 && unread.length === 0) return ok('none');
   const held = holds.map((audited) =>
