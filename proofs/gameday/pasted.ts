@@ -13,7 +13,7 @@ import { ADMIN_PROPERTIES } from './access.ts';
 const MAIN = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 /** Placeholders for the reader; other words in capitals are values. */
-const TO_FILL_IN = /\b(?:KEY|FILE|TOPIC|LANE|TYPE|P\/O|OFFSET|ID|HASH|INSTANT|N)\b|"?\.\.\."?/g;
+const TO_FILL_IN = /\b(?:KEY|FILE|TOPIC|LANE|TYPE|P\/O|OFFSET|ID|HASH|INSTANT|N|TRANSACTIONAL_ID)\b|"?\.\.\."?/g;
 /** Starting a JVM on a busy machine, plus a command that waits for an answer. */
 const RUN_MS_MAX = 90_000;
 

@@ -7,7 +7,7 @@ import { deleteRecords } from './deleted-records.ts';
 import type { Fault } from './fault.ts';
 import { FORBIDDEN } from '../../test/access/registry-door.ts';
 import { grantCommand, KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
-import { SLOW_CALL_MS, USUAL_SLOTS, type Scene } from './scene.ts';
+import { SLOW_CALL_MS, USUAL_SLOTS } from './scene.ts';
 
 /** The owner of this lane is also the poller. */
 const POLLING_LANE = 0;
@@ -15,14 +15,11 @@ const POLLING_LANE = 0;
 const FROZEN_MS = 8_000;
 /** Its transactional id. */
 const OPEN_TRANSACTION = 'game-day-open-transaction';
+const HELD_BACK = 'PaymentsCommandsHeldBack';
 const DELETED_COMMANDS = 5;
 const TRANSACTIONS = `kafka-transactions.sh ${KAFKA_TOOL_OPTIONS}`;
 /** For the new prefix and its group. */
 const NEW_PREFIX_ENDING = '-moved';
-
-function placeOfTransaction({ stack }: Scene): { TOPIC: string; LANE: string } {
-  return { TOPIC: stack.topics.commands['create-quote'], LANE: String(POLLING_LANE) };
-}
 
 export const PLATFORM_FAULTS: readonly Fault[] = [
   {
@@ -133,22 +130,27 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
       const topic = scene.stack.topics.commands['create-quote'];
       await transaction.send({ topic, messages: [{ partition: POLLING_LANE, value: 'never committed' }] });
       scene.left.set(OPEN_TRANSACTION, async () => {
+        // A publisher that is told that its commit succeeded would not publish its commands again.
+        const isCommitted = await transaction.commit().then(
+          () => true,
+          () => false,
+        );
         await producer.disconnect();
+        if (isCommitted) throw new Error('the publisher committed the transaction that was ended');
       });
     },
-    action: 'the transaction is aborted by the start offset that Kafka shows',
+    action: 'the transaction is ended by its id; its publisher cannot commit it',
     look: async (scene) => {
-      await scene.paste('open transaction', 'PaymentsCommandsHeldBack', `${TRANSACTIONS} list`);
-      await scene.paste('open transaction', 'PaymentsCommandsHeldBack', `${TRANSACTIONS} find-hanging --topic`, {
-        ...placeOfTransaction(scene),
-      });
+      const place = { TOPIC: scene.stack.topics.commands['create-quote'], LANE: String(POLLING_LANE) };
+      for (const command of ['describe-producers', 'find-hanging --topic'])
+        await scene.paste('open transaction', HELD_BACK, `${TRANSACTIONS} ${command}`, place);
+      await scene.paste('open transaction', HELD_BACK, `${TRANSACTIONS} list`);
     },
     act: async (scene) => {
-      const place = placeOfTransaction(scene);
-      const runbook = 'PaymentsCommandsHeldBack';
-      const { stdout } = await scene.paste('open transaction', runbook, `${TRANSACTIONS} describe-producers`, place);
-      const OFFSET = /\b(\d+)\s*$/m.exec(stdout.trim())?.[1] ?? '';
-      await scene.paste('open transaction', runbook, `${TRANSACTIONS} abort`, { ...place, OFFSET });
+      await scene.paste('open transaction', HELD_BACK, `${TRANSACTIONS} forceTerminateTransaction`, {
+        TRANSACTIONAL_ID: OPEN_TRANSACTION,
+      });
+      await scene.putRight(OPEN_TRANSACTION);
     },
   },
   {

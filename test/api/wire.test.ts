@@ -74,10 +74,20 @@ describe('what the service adds or changes', () => {
     );
   });
 
-  test("an empty id of a quote's transaction names none", () => {
-    const read = quote('{"id":"Q","transactionId":""}');
-    expect(read?.value).toMatchObject({ transactionId: null, otherFieldsJson: '{"transactionId":""}' });
+  test('an empty id names nothing', () => {
+    const read = quote('{"id":"Q","transactionId":"","source":{"accountId":"","customerId":""}}');
+    expect(read?.value).toMatchObject({
+      transactionId: null,
+      source: { accountId: null, customerId: null },
+      otherFieldsJson: '{"transactionId":""}',
+    });
     expect(read?.warnings).toContain('transactionId is not an id');
+    const listed = transaction('{"id":"T","customerId":"","source":{"accountId":""},"destination":{"accountId":""}}');
+    expect(listed?.value).toMatchObject({
+      customerId: null,
+      source: { accountId: null },
+      destination: { accountId: null },
+    });
   });
 
   test('an integer beyond 64 bits is kept aside, not rounded', () => {

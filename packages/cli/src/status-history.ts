@@ -93,7 +93,7 @@ export async function readStatusHistory(settings: ClientSettings, id: string, ou
     const isItsQuote = (event: StatusEvent): boolean =>
       event.kind === 'quote-status' && event.value.transactionId === id;
     others.push(...(await read(['quote-status'], quoteId, isItsQuote)));
-  } else if (quote !== undefined) {
+  } else if (quote !== undefined && quote.value.transactionId !== null) {
     others.push(...(await read(['transaction-status'], quote.value.transactionId)));
   }
   return { events: inOrder([...own, ...others], ({ topic }) => topic, observedMs), hidden: [...hidden] };
