@@ -66,6 +66,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
   let running: Promise<Verdict> | null = null;
   let following: Promise<Verdict> | null = null;
   let timer: NodeJS.Timeout | undefined;
+  let servingTimer: NodeJS.Timeout | undefined;
   let pauses = 0;
   let heldByCall = false;
   let closed = false;
@@ -127,7 +128,15 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
       if (verdict.setting !== null || (unserved?.setting ?? null) === null) noteUnserved(verdict, false);
     } else if (state.kind === 'serving') noteCheckSucceeded();
     if (verdict.kind === 'wrong') hold(verdict);
+    // A member that stands aside for it makes no calls: nothing else would find that the service can be reached again.
+    else if (verdict.kind === 'unreachable' && state.kind === 'serving' && !closed)
+      servingTimer ??= setTimeout(() => void checkAgain(), RECHECK_MAX_MS);
     return verdict;
+  };
+
+  const checkAgain = async (): Promise<void> => {
+    servingTimer = undefined;
+    if (state.kind === 'serving' && unserved !== null) await check();
   };
 
   const begin = (): Promise<Verdict> => {
@@ -170,6 +179,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
     close: () => {
       closed = true;
       clearTimeout(timer);
+      clearTimeout(servingTimer);
     },
   };
 }

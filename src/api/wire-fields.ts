@@ -34,8 +34,9 @@ const INT32_MAX = 2 ** 31 - 1;
 const DECIMAL_TEXT = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 
 export const text: Field<string> = scalar((value) => (typeof value === 'string' ? value : null), 'text');
-/** An empty one names nothing. */
-export const id: Field<string> = scalar((value) => (typeof value === 'string' && value !== '' ? value : null), 'an id');
+/** An empty one names nothing, like null, which is no fault. */
+export const id: Field<string> = (value, path, warnings) =>
+  value === '' ? { value: null, rest: value } : text(value, path, warnings);
 /** bigint; a service may write integers as `1000.0`. */
 export const int64: Field<bigint> = scalar(int64ValueOf, 'a 64-bit integer');
 /** A double that is a 32-bit integer. */

@@ -45,6 +45,24 @@ test.each([
   expect(pausesMs().slice(0, 6)).toEqual(expected);
 });
 
+test('a check that fails while the service serves is repeated until one succeeds', async () => {
+  const check = serviceCheck(0);
+  await check.start();
+  answer = aFailure('unreachable');
+  await check.check();
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(check.unserved()).toMatchObject({ setting: null, sinceMs: 0 });
+  expect(checkedAtMs).toEqual([0, 0, 15_000, 30_000]);
+  answer = aPage();
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect([check.unserved(), check.state().kind]).toEqual([null, 'serving']);
+  expect(checkedAtMs).toEqual([0, 0, 15_000, 30_000, 45_000]);
+  answer = aFailure('unreachable');
+  await check.check();
+  check.close();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 test('a hold is one state from its beginning, reported once, and ends with the first check that succeeds', async () => {
   answer = aFailure('unreachable');
   const check = serviceCheck(0);

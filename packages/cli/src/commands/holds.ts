@@ -1,5 +1,6 @@
 /** `holds`: lists operators' holds and releases: who, why, from when and until when. */
 import type { CliCommand } from '../cli-command.ts';
+import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
 import { auditOf, inForceText, readOrders, type AuditedOrder } from '../hold-audit.ts';
 import { wantedHolds, wantedInWords } from '../hold-others.ts';
@@ -28,7 +29,10 @@ Examples:
       for (const text of wantedInWords(replaced, laneCount))
         output.note(`replaced by another operator's hold, still wanted: ${text}`);
       requireAllRead(hidden);
-      if (orders.length === 0) output.note(`no hold or release exists under TOPIC_PREFIX=${settings.TOPIC_PREFIX}`);
+      if (orders.length === 0)
+        output.note(
+          `${topicNames(settings.TOPIC_PREFIX).operatorHolds} has no hold or release. If somebody deleted the topic or its records, the page of any processor shows what the lanes still hold`,
+        );
     });
 }
 
