@@ -34,7 +34,7 @@ const INT32_MAX = 2 ** 31 - 1;
 const DECIMAL_TEXT = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 
 export const text: Field<string> = scalar((value) => (typeof value === 'string' ? value : null), 'text');
-/** An empty one names nothing, like null, which is no fault. */
+/** An empty one names nothing: it becomes null, without a warning. */
 export const id: Field<string> = (value, path, warnings) =>
   value === '' ? { value: null, rest: value } : text(value, path, warnings);
 /** bigint; a service may write integers as `1000.0`. */

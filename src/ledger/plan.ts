@@ -50,7 +50,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
       return again ?? { kind: 'call' };
     }
     const why = isTooLate || keyProblem === null ? limitPassed(entry) : keyProblem;
-    return { kind: 'expire', ...proofInWords(proof, why) };
+    return { kind: 'expire', ...proofInWords(proof, why, entry) };
   }
   // The refusal may be a conflict, and then even the same key settles nothing.
   if (phase.state === 'DOUBTFUL' && phase.refusal !== null) return lookUpPlan(entry, firstSentMs, nowMs, policy);
@@ -99,15 +99,17 @@ function limitPassed(entry: Entry): string {
   return `its time limit (${timeLimitInWords(entry)}) passed`;
 }
 
-function proofInWords(proof: Unexecuted, why: string): { reason: string; settledBy: SettledBy } {
+function proofInWords(proof: Unexecuted, why: string, { turnedAway }: Entry): { reason: string; settledBy: SettledBy } {
+  const deferred = turnedAway > 0 ? ', and the service deferred the calls since' : '';
   switch (proof.by) {
-    case 'LOOK_UP':
-      return { reason: `${why}; a look-up of its transaction shows that no call took effect`, settledBy: 'LOOKUP' };
-    case 'OPERATOR':
-      return {
-        reason: `${why}; an operator decided (revision ${proof.revision}) that no call took effect`,
-        settledBy: 'OPERATOR',
-      };
+    case 'LOOK_UP': {
+      const reason = `${why}; a look-up of its transaction shows that no call took effect${deferred}`;
+      return { reason, settledBy: 'LOOKUP' };
+    }
+    case 'OPERATOR': {
+      const reason = `${why}; an operator decided (revision ${proof.revision}) that no call took effect${deferred}`;
+      return { reason, settledBy: 'OPERATOR' };
+    }
   }
 }
 

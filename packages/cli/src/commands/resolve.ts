@@ -78,7 +78,7 @@ revision that is no longer the current one.
 
 Before EXECUTED or NOT_EXECUTED it looks up the command's transaction at the service, if API_BASE_URL, API_TOKEN_ID and
 API_CLIENT_SECRET are set. With --transaction-id it looks up that transaction instead, and these settings are required.
-Give it for EXECUTED of an execution that names its quote alone: without it, nothing is looked up.
+Give it for EXECUTED if neither the command nor an answer named the transaction: without it, nothing is looked up.
 It prints which fields it compared with the command, and which it could not compare.
 Unless --unverified is given, it refuses NOT_EXECUTED (exit code 7) if the look-up fails, if the service does not list that
 transaction, if the transaction's status does not prove that the command took no effect, if a published status of it

@@ -1,5 +1,6 @@
 /** The story of a key as lines in time order. Pure; the caller masks texts that others wrote. */
 import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
+import { proofOf } from '../../../../src/ledger/entry.ts';
 import { auditOf } from '../../../../src/ledger/operator.ts';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { EntryRecord } from '../ledger.ts';
@@ -99,14 +100,17 @@ function entryLine({ entry, offset, timestampMs }: EntryRecord): Line {
   return { ...place, text: `${entry.phase.state.padEnd(8)}  ${notes.join('; ')}` };
 }
 
-function doubtNotes({ firstSentMs, lastEndedMs, phase, unexecuted }: NonNullable<EntryRecord['entry']>): string[] {
-  const isSettled = phase.state === 'DONE' && phase.outcome !== 'UNKNOWN';
+function doubtNotes(entry: NonNullable<EntryRecord['entry']>): string[] {
+  const { firstSentMs, lastEndedMs, phase, turnedAway } = entry;
+  const proof = proofOf(entry);
+  const isSettled = proof !== null || (phase.state === 'DONE' && phase.outcome !== 'UNKNOWN');
   const words = isSettled ? 'was in doubt since' : 'may have taken effect since';
   const sent = firstSentMs === null ? [] : [`${words} ${isoOf(firstSentMs)}`];
   const ended = lastEndedMs === null ? [] : [`the last such call ended by ${isoOf(lastEndedMs)}`];
-  if (unexecuted === null) return [...sent, ...ended];
-  const by = unexecuted.by === 'LOOK_UP' ? 'a look-up' : 'an operator';
-  return [...sent, ...ended, `according to ${by}, none of ${unexecuted.attempts} calls took effect`];
+  if (proof === null) return [...sent, ...ended];
+  const by = proof.by === 'LOOK_UP' ? 'a look-up' : 'an operator';
+  const deferred = turnedAway > 0 ? `; the service deferred the calls since: ${turnedAway}` : '';
+  return [...sent, ...ended, `according to ${by}, no call took effect${deferred}`];
 }
 
 function unreadLine(what: string, problem: string, place: RecordPlace): Line {
