@@ -33,7 +33,7 @@ const MOVED_MS_MAX = 30_000;
 const FREEZES_MAX = 5;
 /** By then the other brokers lead the topics' partitions. */
 const ELECTED_MS = 8_000;
-/** Between two freezes, so that the coordinator can write its pending markers. */
+/** After a freeze, so that the coordinator can write its pending markers, and knows again what the other brokers know. */
 const CATCH_UP_MS = 5_000;
 
 export async function loseCoordinator(scene: Scene): Promise<CoordinatorOutage> {
@@ -65,6 +65,7 @@ export async function loseCoordinator(scene: Scene): Promise<CoordinatorOutage> 
     }
   }
   broker.resume();
+  await delay(CATCH_UP_MS);
   await keepStateOn(
     stack,
     (partition) => nodeIds.map((_, turn) => nodeIds[(partition + turn) % nodeIds.length] ?? 0),
@@ -91,16 +92,23 @@ async function keepStateOn(
 ): Promise<void> {
   const partitionsOf = async (admin: Admin): Promise<{ partitionId: number; replicas: number[]; leader: number }[]> =>
     (await admin.fetchTopicMetadata({ topics: [STATE_TOPIC] })).topics.flatMap(({ partitions }) => partitions);
+  const look = (): ReturnType<typeof partitionsOf> => withAdmin(kafka, partitionsOf).catch(() => []);
+  // Once min.insync.replicas changes, Kafka forgets which replica may lead a partition that has no leader.
+  const led = await eventually(
+    look,
+    (partitions) => partitions.length > 0,
+    'the state of transactions to have leaders',
+  );
   await changeTopics(kafka, [STATE_TOPIC], { 'min.insync.replicas': String(minReplicas) });
-  await withAdmin(kafka, async (admin) => {
-    const partitionAssignment = (await partitionsOf(admin)).map(({ partitionId }) => ({
-      partition: partitionId,
-      replicas: replicasOf(partitionId),
-    }));
-    await admin.alterPartitionReassignments({ topics: [{ topic: STATE_TOPIC, partitionAssignment }] });
-  });
+  const partitionAssignment = led.map(({ partitionId }) => ({
+    partition: partitionId,
+    replicas: replicasOf(partitionId),
+  }));
+  await withAdmin(kafka, (admin) =>
+    admin.alterPartitionReassignments({ topics: [{ topic: STATE_TOPIC, partitionAssignment }] }),
+  );
   await eventually(
-    () => withAdmin(kafka, partitionsOf).catch(() => []),
+    look,
     (partitions) =>
       partitions.length > 0 &&
       partitions.every(({ leader, partitionId, replicas }) => {
