@@ -191,8 +191,8 @@ export function simulatedConfig(
   return read.config;
 }
 
-/** Longer than anything in a history, except refusals that the service repeats for ever. */
-const COMMAND_MAX_AGE = '2m';
+/** Longer than a history, except refusals that the service repeats for ever. At one call a second its calls take two minutes. */
+const COMMAND_MAX_AGE = '3m';
 
 /** Every late effect happens within this time. */
 export const SETTLING_TIME_MS = 3_000;
