@@ -100,7 +100,7 @@ function limitPassed(entry: Entry): string {
 }
 
 function proofInWords(proof: Unexecuted, why: string, { turnedAway }: Entry): { reason: string; settledBy: SettledBy } {
-  const deferred = turnedAway > 0 ? ', and the service deferred the calls since' : '';
+  const deferred = turnedAway > 0 ? ', and the service deferred others' : '';
   switch (proof.by) {
     case 'LOOK_UP': {
       const reason = `${why}; a look-up of its transaction shows that no call took effect${deferred}`;

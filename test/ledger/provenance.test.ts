@@ -90,7 +90,9 @@ describe('RETRY of an UNKNOWN execution', () => {
     const proven = entryOf(found(entryOf(due(retried(execution, 9_000), 9_000)), shown()));
     expect(resultOf(due(proven, 10_000))).toMatchObject({ outcome: 'EXPIRED', settledBy: 'LOOKUP' });
     const deferred = { ...proven, turnedAway: 1 };
-    expect(resultOf(due(deferred, 10_000)).error?.message).toContain('and the service deferred the calls since');
+    expect(resultOf(due(deferred, 10_000)).error?.message).toContain(
+      'no call took effect, and the service deferred others',
+    );
   });
 
   test('is ACCEPTED where the look-up shows that it was executed', () => {

@@ -150,16 +150,18 @@ test('a doubt has its runbook also while its call is repeated', () => {
   expect(runbookOf({ ...calling, firstSentMs: 1, lastEndedMs: 2 })).toContain('PaymentsDoubtNotSettled');
 });
 
-test('that no call took effect is said only while its proof holds, and without the calls deferred since', () => {
-  const doubt = { ...entryAt('execute-quote'), attempts: 2, firstSentMs: 1, lastEndedMs: 2 };
+test('that no call took effect is said only while its proof holds, and not of the call under way', () => {
+  const phase = { state: 'PARKED', untilMs: 3, reason: '' } as const;
+  const doubt = { ...entryAt('execute-quote'), attempts: 2, firstSentMs: 1, lastEndedMs: 2, phase };
   const ledgerOf = (changed: Partial<Entry>): string => {
     const entries = [record(1n, { ...doubt, ...changed })];
     return storyText({ ...story('EXPIRED', []), entries }, true).find((line) => /(took|taken) effect/.test(line)) ?? '';
   };
   const proof = { by: 'LOOK_UP', attempts: 2 } as const;
   expect(ledgerOf({ unexecuted: proof })).toMatch(/according to a look-up, no call took effect$/);
-  expect(ledgerOf({ unexecuted: proof, turnedAway: 1 })).toContain(
-    'took effect; the service deferred the calls since: 1',
+  expect(ledgerOf({ unexecuted: proof, turnedAway: 1 })).toContain('took effect; calls that the service deferred: 1');
+  expect(ledgerOf({ unexecuted: proof, phase: entryAt('execute-quote').phase })).toContain(
+    'no earlier call took effect',
   );
   const unproven = ledgerOf({ unexecuted: { ...proof, attempts: -1 } });
   expect(unproven).toMatch(/may have taken effect since (?!.*according to)/);

@@ -109,8 +109,9 @@ function doubtNotes(entry: NonNullable<EntryRecord['entry']>): string[] {
   const ended = lastEndedMs === null ? [] : [`the last such call ended by ${isoOf(lastEndedMs)}`];
   if (proof === null) return [...sent, ...ended];
   const by = proof.by === 'LOOK_UP' ? 'a look-up' : 'an operator';
-  const deferred = turnedAway > 0 ? `; the service deferred the calls since: ${turnedAway}` : '';
-  return [...sent, ...ended, `according to ${by}, no call took effect${deferred}`];
+  const which = phase.state === 'INTENT' ? 'no earlier call' : 'no call';
+  const deferred = turnedAway > 0 ? `; calls that the service deferred: ${turnedAway}` : '';
+  return [...sent, ...ended, `according to ${by}, ${which} took effect${deferred}`];
 }
 
 function unreadLine(what: string, problem: string, place: RecordPlace): Line {
