@@ -2,9 +2,10 @@
  * Checks that the server at the base URL is the payment service, in our version, and accepts our credentials.
  *
  * Stages: unchecked -> serving or held; serving -> held, when a check or a call says so; held -> serving, when a check of
- * this file succeeds. While held, checks repeat with growing pauses; this file owns their timer. Only one check is under way
- * at a time. Callers that ask meanwhile share the next one, so that a check always begins after the request for it. Checks and
- * answers to POSTs show since when and why the service does not serve this process.
+ * this file succeeds. While held, checks repeat with growing pauses; while serving, one that could not reach the service is
+ * repeated until it can. This file owns both timers. Only one check is under way at a time. Callers that ask meanwhile share the
+ * next one, so that a check always begins after the request for it. Checks and answers to POSTs show since when and why the
+ * service does not serve this process.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import { isCertificateFault } from 'payment-processor-contract/tls-failure';

@@ -100,16 +100,15 @@ function limitPassed(entry: Entry): string {
 }
 
 function proofInWords(proof: Unexecuted, why: string, { turnedAway }: Entry): { reason: string; settledBy: SettledBy } {
-  const deferred = turnedAway > 0 ? ', and the service deferred others' : '';
+  const proven = `no call took effect${turnedAway > 0 ? ', and the service deferred others' : ''}`;
   switch (proof.by) {
-    case 'LOOK_UP': {
-      const reason = `${why}; a look-up of its transaction shows that no call took effect${deferred}`;
-      return { reason, settledBy: 'LOOKUP' };
-    }
-    case 'OPERATOR': {
-      const reason = `${why}; an operator decided (revision ${proof.revision}) that no call took effect${deferred}`;
-      return { reason, settledBy: 'OPERATOR' };
-    }
+    case 'LOOK_UP':
+      return { reason: `${why}; a look-up of its transaction shows that ${proven}`, settledBy: 'LOOKUP' };
+    case 'OPERATOR':
+      return {
+        reason: `${why}; an operator decided (revision ${proof.revision}) that ${proven}`,
+        settledBy: 'OPERATOR',
+      };
   }
 }
 

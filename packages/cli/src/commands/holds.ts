@@ -23,9 +23,10 @@ Examples:
     .runs(async (output) => {
       const settings = requireSettings(CLI_SETTING_NAMES);
       const { hidden, laneCount, records } = await readOrders(settings);
-      const orders = auditOf(records, laneCount, Date.now());
+      const nowMs = Date.now();
+      const orders = auditOf(records, laneCount, nowMs);
       for (const order of orders) output.document(order, orderText(order));
-      const replaced = wantedHolds(records, Date.now()).filter(({ isReplaced }) => isReplaced);
+      const replaced = wantedHolds(records, nowMs).filter(({ isReplaced }) => isReplaced);
       for (const text of wantedInWords(replaced, laneCount))
         output.note(`replaced by another operator's hold, still wanted: ${text}`);
       requireAllRead(hidden);
