@@ -54,6 +54,9 @@ export function decideByOperator(
         return refused(`only an UNKNOWN result can be decided NOT_EXECUTED; this one is ${outcome}`);
       const decided: Entry = {
         ...next,
+        // The decision is about deferred calls too; from here `turnedAway` counts later ones.
+        turnedAway: 0,
+        firstSentMs: earliestSentMs(next),
         unexecuted: { by: 'OPERATOR', attempts: next.attempts, revision: next.revision },
       };
       const reason = 'an operator decided that the service did not execute it';

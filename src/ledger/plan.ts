@@ -45,8 +45,8 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
     const mayCall = proof.by === 'LOOK_UP' || keyProblem === null;
     if (mayCall && !isTooLate) {
       const again = quoteAgainOf(entry, nowMs);
-      // That look-up came before the quote expired: the service may have executed it since.
-      if (again !== null && proof.by === 'LOOK_UP') return lookFirst(entry, nowMs, policy);
+      // The service may have executed the quote since that look-up, or by a call that it deferred since the decision.
+      if (again !== null && (proof.by === 'LOOK_UP' || entry.turnedAway > 0)) return lookFirst(entry, nowMs, policy);
       return again ?? { kind: 'call' };
     }
     const why = isTooLate || keyProblem === null ? limitPassed(entry) : keyProblem;

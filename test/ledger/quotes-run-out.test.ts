@@ -145,3 +145,40 @@ describe('an execution that was deferred until its time limit and retried hours 
     expect(lookedForAt(entryOf(answered(again, refused, retriedMs + 10)))).toBe(900);
   });
 });
+
+describe('an execution whose answer was lost, decided NOT_EXECUTED and retried; then its quote expires', () => {
+  const LOST: Reading = { kind: 'doubt', httpStatus: null, reason: 'connection lost', rawResponse: null };
+  const DEFERRED: Reading = { kind: 'told-to-wait', httpStatus: 429, retryAfterMs: null, reason: 'HTTP 429' };
+
+  function byOperator(done: Entry, decision: string, nowMs: number): Decision {
+    const by = { operator: 'ada', reason: '', id: null, transactionId: null };
+    const reply = decideByOperator(done, { decision, expectedRevision: done.revision, ...by }, nowMs, policy);
+    if (reply.kind === 'refused') throw new Error(reply.reason);
+    return reply.decision;
+  }
+
+  /** Deferred once, then lost; and decided about. */
+  function retried(): Entry {
+    const executing = entryOf(due(quoted(creating, 2_000, 60_000), 2_010));
+    const deferred = entryOf(answered(executing, DEFERRED, 2_100));
+    const lost = entryOf(answered(entryOf(due(deferred, 5_000)), LOST, 5_100));
+    const decided = byOperator(doneWith(lost, 'UNKNOWN'), 'NOT_EXECUTED', 20_000);
+    if (decided.kind !== 'finish') throw new Error(decided.kind);
+    return entryOf(byOperator(doneWith({ ...lost, ...decided.entry }, 'EXPIRED'), 'RETRY', 30_000));
+  }
+
+  test('another quote is asked for: the decision is about the deferred call too', () => {
+    expect(due(retried(), 62_001)).toMatchObject({ entry: { step: 'CREATE', phase: { state: 'INTENT' } } });
+  });
+
+  test('the quote is looked up before, if a call was deferred since the decision', () => {
+    const deferred = entryOf(answered(entryOf(due(retried(), 30_000)), DEFERRED, 30_100));
+    expect(due(deferred, 62_001)).toMatchObject({ entry: { step: 'EXECUTE', phase: { state: 'DOUBTFUL' } } });
+  });
+
+  test('the time limit ends it by the decision, which no deferred call follows', () => {
+    const { result } = due(retried(), 10_000_000) as Extract<Decision, { kind: 'finish' }>;
+    expect(result).toMatchObject({ outcome: 'EXPIRED', settledBy: 'OPERATOR' });
+    expect(result.error?.message).not.toContain('deferred');
+  });
+});

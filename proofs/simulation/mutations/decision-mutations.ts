@@ -145,8 +145,15 @@ export const DECISION_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'another quote is paid on an old look-up',
-    find: "if (again !== null && proof.by === 'LOOK_UP') return lookFirst(entry, nowMs, policy);",
+    find: "(proof.by === 'LOOK_UP' || entry.turnedAway > 0)) return lookFirst(",
+    replace: '(entry.turnedAway > 0)) return lookFirst(',
     toldBy: 'test/ledger/provenance',
+  },
+  {
+    name: "another quote is paid although a call was deferred since an operator's decision",
+    find: "(proof.by === 'LOOK_UP' || entry.turnedAway > 0)) return lookFirst(",
+    replace: "(proof.by === 'LOOK_UP')) return lookFirst(",
+    toldBy: 'test/ledger/quotes-run-out',
   },
   {
     name: 'quotes are made anew without end',
