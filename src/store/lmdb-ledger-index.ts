@@ -115,8 +115,11 @@ export class LmdbLedgerIndex {
     this.#tryWrite();
     this.#opened = null;
     await database.close();
-    markClosed(folder.path);
-    folder.release();
+    try {
+      markClosed(folder.path);
+    } finally {
+      folder.release();
+    }
   }
 
   /**

@@ -83,9 +83,17 @@ export function markDoomed(folder: string, reason: string): void {
   }
 }
 
-/** The store was closed; from here on it is trusted, whatever happens to the machine. */
+/**
+ * The store was closed; from here on it is trusted, whatever happens to the machine.
+ * @throws errors of the disk. After a failed fsync the system may have dropped what it had not written: the next start rebuilds the store.
+ */
 export function markClosed(folder: string): void {
-  sync(join(folder, DATA_FILE));
+  try {
+    sync(join(folder, DATA_FILE));
+  } catch (error) {
+    markDoomed(folder, `the disk did not take its last writes: ${(error as Error).message}`);
+    throw error;
+  }
   rmSync(join(folder, MARK_FILE), { force: true });
 }
 

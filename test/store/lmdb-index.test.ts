@@ -1,6 +1,7 @@
 /** The local store of the ledger: it shows what was applied, survives its process, and is built anew when it must be. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import fs, { existsSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -444,6 +445,27 @@ describe('a store is built anew', () => {
     expect(fatal).toHaveLength(1);
     await index.close();
   });
+});
+
+test('a store whose last writes the disk refused at its close is built anew', async () => {
+  const { index } = await openIndex(directory);
+  applyDone(index, 300);
+  const { fsyncSync } = fs;
+  fs.fsyncSync = () => {
+    // Only the first: the disk takes the mark that says so.
+    restore();
+    throw new Error('EIO: i/o error, fsync');
+  };
+  const restore = (): void => {
+    fs.fsyncSync = fsyncSync;
+    syncBuiltinESMExports();
+  };
+  syncBuiltinESMExports();
+  await expect(index.close()).rejects.toThrow('EIO');
+  const next = await openIndex(directory);
+  expect(next.rebuiltBecause).toBe('the disk did not take its last writes: EIO: i/o error, fsync');
+  expect(next.index.size()).toBe(0);
+  await next.index.close();
 });
 
 test('the owner and the last timestamp are kept with the checkpoint', async () => {
