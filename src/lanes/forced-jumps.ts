@@ -21,7 +21,9 @@ export interface InputPlace {
 export interface ForcedJump {
   readonly topic: string;
   readonly kind: 'recreated' | 'truncated' | 'begins-after';
-  /** What happened, what may be lost, and what to do. */
+  /** What happened, and where. */
+  readonly found: string;
+  /** The same, what a lane may lose by it, and what to do. */
   readonly reason: string;
 }
 
@@ -36,34 +38,34 @@ const RUNBOOK = 'See the runbook PaymentsLaneStopped';
 export function forcedJumpOf(place: InputPlace, seen: BoundsWithEpoch): ForcedJump | null {
   const { boundId, lane, offsetAfter, offsetBefore, span, topic } = place;
   const where = `${topic}, partition ${lane}`;
+  const jump = (kind: ForcedJump['kind'], what: string, loss: string): ForcedJump => {
+    const found = `${where}: ${what}`;
+    return { topic, kind, found, reason: `${found}${loss}. ${RUNBOOK}` };
+  };
   if (boundId !== undefined && seen.topicId !== null && seen.topicId !== boundId) {
-    return {
-      topic,
-      kind: 'recreated',
-      reason:
-        `${where}: the topic was deleted and recreated (its id was ${boundId}, now it is ${seen.topicId}). Messages of the ` +
-        `previous topic that were not admitted, from offset ${offsetBefore} on, are lost. ${RUNBOOK}`,
-    };
+    return jump(
+      'recreated',
+      `the topic was deleted and recreated (its id was ${boundId}, now it is ${seen.topicId})`,
+      `. Messages of the previous topic that were not admitted, from offset ${offsetBefore} on, are lost`,
+    );
   }
   const difference =
     seen.highOffset < offsetBefore
       ? `the topic ends at offset ${seen.highOffset}`
       : epochDifference(span, seen.epochEnd);
   if (difference !== null) {
-    return {
-      topic,
-      kind: 'truncated',
-      reason:
-        `${where}: the lane has read up to offset ${offsetBefore}, but ${difference}: it was truncated, or restored ` +
-        `from an older copy. If the lane continued, it would mistake new messages below offset ${offsetBefore} for redeliveries and skip them. ${RUNBOOK}`,
-    };
+    return jump(
+      'truncated',
+      `the lane has read up to offset ${offsetBefore}, but ${difference}: it was truncated, or restored from an older copy`,
+      `. If the lane continued, it would mistake new messages below offset ${offsetBefore} for redeliveries and skip them`,
+    );
   }
   if (seen.lowOffset > offsetAfter) {
-    return {
-      topic,
-      kind: 'begins-after',
-      reason: `${where}: records at offsets ${offsetAfter} to ${seen.lowOffset - 1n} were deleted by retention before they were admitted. ${RUNBOOK}`,
-    };
+    return jump(
+      'begins-after',
+      `records at offsets ${offsetAfter} to ${seen.lowOffset - 1n} were deleted by retention`,
+      ' before they were admitted',
+    );
   }
   return null;
 }

@@ -32,7 +32,7 @@ export interface WatchedReader {
   readonly reading: (topic: string) => Reading | null;
   /** Called when the broker still has the records of the span. */
   readonly epochHeld?: (topic: string, span: EpochSpan) => void;
-  readonly stop: (reason: string) => void;
+  readonly stop: (jump: ForcedJump) => void;
 }
 
 export interface InputWatchParts {
@@ -125,7 +125,7 @@ export class InputWatch {
         const earlier = this.#found.get(name);
         const sinceMs = earlier?.kind === jump.kind ? earlier.sinceMs : clock.monotonicMs();
         found.set(name, { kind: jump.kind, sinceMs });
-        if (this.#lasts(jump, earlier, clock.monotonicMs() - sinceMs)) stop(jump.reason);
+        if (this.#lasts(jump, earlier, clock.monotonicMs() - sinceMs)) stop(jump);
       });
     };
     // In one turn of the event loop, so that the brokers are asked once for all topics.

@@ -32,6 +32,7 @@ import type { LmdbLedgerIndex } from '../store/lmdb-ledger-index.ts';
 import { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
 import type { Committer } from './committer.ts';
+import type { ForcedJump } from './forced-jumps.ts';
 import { InputWatch } from './input-watch.ts';
 import { Lane } from './lane.ts';
 import { laneClients } from './lane-clients.ts';
@@ -187,8 +188,12 @@ export class LaneSet {
       commit: (offsets) => this.#member.commitOffsets(offsets),
     });
     // Fatal, because the index no longer describes the ledger that the lanes commit to.
-    const ledgerJumped = (reason: string): void =>
-      onFatal(new Error(`the ledger cannot be read any further: ${reason}`));
+    const ledgerJumped = ({ found }: ForcedJump): void =>
+      onFatal(
+        new Error(
+          `the ledger cannot be read any further: ${found}. It may lack records of handled keys: see the runbook lost-internal-topic`,
+        ),
+      );
     this.#watch = new InputWatch({
       topics: [...inputTopics, topics.ledger],
       readers: this.#lanes.flatMap((lane, number) => [
@@ -196,7 +201,7 @@ export class LaneSet {
           lane: number,
           reading: (topic) => lane.reading(topic),
           epochHeld: (topic, span) => lane.epochHeld(topic, span),
-          stop: (reason) => void lane.stopInOrder(reason),
+          stop: ({ reason }) => void lane.stopInOrder(reason),
         },
         { lane: number, reading: (topic) => this.#ledger.reading(topic, number), stop: ledgerJumped },
       ]),

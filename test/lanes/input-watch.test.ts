@@ -28,9 +28,9 @@ beforeEach(() => {
       {
         lane: 0,
         reading: () => ({ offset, boundId: 'first', span: { epoch: 7, end: 50n } }),
-        stop: (reason) => void stopped.push(reason),
+        stop: ({ reason }) => void stopped.push(reason),
       },
-      { lane: 1, reading: () => null, stop: (reason) => void stopped.push(reason) },
+      { lane: 1, reading: () => null, stop: ({ reason }) => void stopped.push(reason) },
     ],
     boundsOf: async () => {
       if (bounds instanceof Error) throw bounds;

@@ -190,6 +190,8 @@ test('a ledger that is made again under a running process ends it, and the next 
   // Committed by owners that do not know yet what happened.
   await publishTransfers(stack, 'meanwhile', 8);
   expect(await processor.ended).toMatchObject({ code: 1 });
+  const { err } = await processor.logged('fatal');
+  expect(String(err)).toMatch(/deleted and recreated.*see the runbook lost-internal-topic$/);
   const next = await stack.spawnProcessor();
   for (const reason of await stoppedLanes(next))
     expect(reason).toMatch(/the ledger topic was lost|The record of the keys already handled is lost/);

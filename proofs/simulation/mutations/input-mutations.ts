@@ -44,7 +44,7 @@ export const INPUT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an open lane does not stop for a forced jump',
-    find: 'stop(jump.reason);',
+    find: 'stop(jump);',
     replace: 'undefined;',
     among: ['topics-again'],
   },
