@@ -17,7 +17,7 @@ export type StatusClass =
   | 'conflict'
   | 'refusal';
 
-/** Statuses from 400 on that have a class of their own. Any other 4xx is a refusal. */
+/** Exceptions from 400 on. Any other 4xx is a refusal; any other status says nothing. */
 const NAMED: ReadonlyMap<number, StatusClass> = new Map([
   [401, 'unauthorized'],
   [403, 'not-here'],

@@ -1,8 +1,8 @@
 /**
  * Checks that the server at the base URL is the payment service, in our version, and accepts our credentials.
  *
- * Stages: unchecked -> serving or held; serving -> held, when a check or a call says so; held -> serving, when a check of
- * this file succeeds. While held, checks repeat with growing pauses; while serving, one that could not reach the service is
+ * Stages: unchecked -> serving or held; serving -> held, when a check or a call says so; held -> serving, when a
+ * repeated check succeeds (a caller's does not end a hold). While held, checks repeat with growing pauses; while serving, one that could not reach the service is
  * repeated until it can. This file owns both timers. Only one check is under way at a time. Callers that ask meanwhile share the
  * next one, so that a check always begins after the request for it. Checks and answers to POSTs show since when and why the
  * service does not serve this process.
@@ -50,7 +50,7 @@ export interface ServiceCheck {
   check(): Promise<Verdict>;
   /** Holds the service because of a call's answer. */
   hold(cause: HoldCause): void;
-  /** The service itself answered a POST: pauses start short again. */
+  /** The service itself answered a POST. While serving, this clears `unserved`, and pauses start short again. */
   changeAnswered(): void;
   close(): void;
 }
@@ -129,7 +129,7 @@ export function createServiceCheck(options: ServiceCheckOptions): ServiceCheck {
       if (verdict.setting !== null || (unserved?.setting ?? null) === null) noteUnserved(verdict, false);
     } else if (state.kind === 'serving') noteCheckSucceeded();
     if (verdict.kind === 'wrong') hold(verdict);
-    // A member that stands aside for it makes no calls: nothing else would find that the service can be reached again.
+    // A member that stands aside because of an outage makes no calls. Only this check notices that the service is reachable again.
     else if (verdict.kind === 'unreachable' && state.kind === 'serving' && !closed)
       servingTimer ??= setTimeout(() => void checkAgain(), RECHECK_MAX_MS);
     return verdict;

@@ -1,7 +1,7 @@
 /**
  * The service's transactions and quotes, read into records (invariant I8).
  *
- * Nothing here fails. A field of the wrong type becomes null, and a warning names its path. It stays, as received, in
+ * Nothing here fails. A value of the wrong type becomes null, and a warning names its path. The received value stays in
  * `otherFieldsJson` of its record, with the fields that the schema does not name. Enumerations are plain text, so new values pass.
  * Rates keep every digit as text.
  */

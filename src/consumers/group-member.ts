@@ -7,8 +7,8 @@
  *   stop     leaves the group, even during a join; bounded
  *
  * Handlers only pass data on, because kafkajs waits for all of a broker's batches, and a rebalance waits for all handlers. No
- * exception leaves a handler of batches or assignments: a TypeError would stop kafkajs for good. We never read positions from the group: every join
- * rewinds to the committed offsets, and the lanes seek to their own positions.
+ * exception leaves a handler of batches or assignments: a TypeError would stop kafkajs for good. We never use the group's positions. At
+ * every join kafkajs rewinds to the committed offsets; then the lanes seek to their own.
  */
 import type { Batch, Consumer, KafkaMessage } from 'kafkajs';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -86,7 +86,7 @@ const FETCH_WAIT_MS = 100;
 const UNPAUSED_FETCH_WAIT_MS = 1_000;
 /**
  * Pause between two fetches, per lane of this process. A fetch costs both sides in proportion to its partitions, and ends as soon
- * as a record arrives. With this pause fetches take the same share of a CPU, however many lanes there are.
+ * as a record arrives. So up to 50 lanes per process, fetches take the same share of a CPU.
  */
 const FETCH_INTERVAL_PER_LANE_MS = 1;
 const FETCH_INTERVAL_MAX_MS = 50;
@@ -124,7 +124,7 @@ export class GroupMember {
   #isStopped = false;
   /** The current or the last join announced that this process leaves. */
   #hasAnnouncedLeaving = false;
-  /** The next assignment resolves it; null: this process stays. */
+  /** Resolved by the assignment of the first join that announced the leave; null: this process stays. */
   #retirement: PromiseWithResolvers<undefined> | null = null;
 
   constructor(options: MemberOptions) {
@@ -195,7 +195,7 @@ export class GroupMember {
       log({
         // kafkajs restarts by itself: nobody has to act.
         level: payload.restart ? 'warn' : 'error',
-        message: 'consumer-crashed',
+        message: payload.restart ? 'the consumer crashed; kafkajs restarts it' : 'the consumer crashed',
         fields: { problem: payload.error.message, restarts: payload.restart },
       });
       if (payload.restart) handlers.restarted(payload.error);
@@ -311,7 +311,11 @@ export class GroupMember {
     try {
       work();
     } catch (error) {
-      this.#options.log({ level: 'error', message: 'member-handler-failed', fields: { what, problem: String(error) } });
+      this.#options.log({
+        level: 'error',
+        message: 'a handler of the group member failed: a bug',
+        fields: { what, problem: String(error) },
+      });
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Converts the Kafka client's messages to those that lanes handle, and bounds them first (invariant I7). A message that fits a
- * dead letter stays whole; a larger one is cut to a reference. Pure.
+ * Converts the Kafka client's messages to those that lanes handle, and bounds them first (invariant I7). A message within
+ * the limits below stays whole; a larger one is cut to a reference. Pure.
  */
 import { createHash } from 'node:crypto';
 import type { IHeaders, KafkaMessage } from 'kafkajs';

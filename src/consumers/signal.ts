@@ -1,4 +1,4 @@
-/** Wakes one waiter. A wake without a waiter is kept, so that none is lost. */
+/** Wakes one waiter. Wakes without a waiter merge into one, which ends the next `wait` at once. */
 export class Signal {
   #isSet = false;
   #waiter: (() => void) | null = null;

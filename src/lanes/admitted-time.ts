@@ -50,7 +50,7 @@ export class AdmittedTime {
     return this.#upToMs;
   }
 
-  /** Never rejects. Without an answer retention forgets nothing, and its next look asks again. */
+  /** Never rejects. Without an answer the instant stays, so retention forgets no later keys. The next `upToMs` asks again. */
   async #ask(): Promise<void> {
     const { brokerMs, clock, lane, offsets, topics } = this.#parts;
     this.#isAsking = true;

@@ -4,7 +4,7 @@
  *
  *   claim     the right to an intent: bounded per class of work and lane, and by what the operation's breaker allows;
  *             an intent whose call must start at once also reserves a slot
- *   prepare   builds the request before the intent is committed, so that a request that cannot be built fails only its entry
+ *   prepare   keeps the request that the lane built before it commits the intent, so that one that cannot be built fails only its entry
  *   begin     the intent is committed: the call waits for a slot; `CallScheduler` picks the next one. There are as many slots
  *             as connections, so that nothing queues between the last check and the socket
  *   running   the call has just passed the gate; the answer comes within the call's deadline
@@ -161,7 +161,7 @@ export class Calls {
     if (this.#scheduler.cancel(attemptId)) this.#pump();
   }
 
-  /** The lane begins no more calls. Call it again if an intent has been committed since. */
+  /** The lane begins no more calls. Drain again if it has committed an intent since. */
   drain(lane: number, reason: string): void {
     this.#scheduler.release(lane);
     for (const [attemptId, attempt] of this.#attempts) {

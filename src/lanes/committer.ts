@@ -1,6 +1,6 @@
 /**
- * Makes this process's transactional producers: to commit for its lanes, to mark claims of its own failed producers as fenced (to disown
- * them), and to fence other producers.
+ * Makes this process's transactional producers. They commit for its lanes and fence other producers. They also disown claims of our own
+ * failed producers: they mark these claims as fenced.
  *
  * After a failed transaction the next loop gets a new transactional id. No id is used again, so fencing one never affects later
  * work.
@@ -62,7 +62,7 @@ export class Committer {
     return new Loop(transactionalId, producer, clock, this.#apartUntilMs, this.#isDatedByBrokers);
   }
 
-  /** Transactional ids that this process has fenced; nobody uses them again. The set grows as it fences more. */
+  /** Transactional ids that this process has fenced; nobody uses them again. At FENCED_MAX ids the set is emptied. */
   fenced(): ReadonlySet<string> {
     return this.#fenced;
   }
@@ -97,7 +97,7 @@ export class Committer {
     this.#disowning.add(disowning);
   }
 
-  /** First commits what lanes have handed over, unless the producer failed. */
+  /** Waits briefly until claims are disowned. Then commits what lanes have handed over, unless the producer failed. */
   async close(): Promise<void> {
     await settledWithin(Promise.all(this.#disowning), DISOWN_AT_END_MS_MAX);
     this.#isClosed = true;

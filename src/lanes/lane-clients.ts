@@ -44,7 +44,7 @@ export function laneClients(
         new TransactionalProducer(
           createKafka(config, `${clientId}-ledger-writer`, {
             retry: LANE_RETRY,
-            // Retries are normal in a transaction. When a transaction fails, the lanes log their loss.
+            // Retries are normal in a transaction. When one fails, its lanes are lost, and each logs that.
             log: ({ message, fields }) => log.debug({ event: 'kafka-client', ...fields }, message),
           }),
           { transactionalId, compressedTopics: new Set([topics.ledger, topics.observations]) },

@@ -15,9 +15,9 @@ import { kafkaStep, type StartStep, type StartSteps } from './start-steps.ts';
 
 /** Interval between checks whether the ledger has been read. */
 const STEP_MS = 100;
-/** After this time the process joins anyway: the others may need help, and a process that never finishes must become visible. */
+/** After this time the process joins anyway, unless a lane has no records yet. Others may need help, and an endless start must show. */
 const READ_MS_MAX = 600_000;
-/** For the questions and connections that taking a lane needs. Longer than healthy brokers need to answer. */
+/** Timeout of the requests and connections that a lane's takeover needs. Healthy brokers answer sooner. */
 const TRIES_MS_MAX = 2_000;
 
 /** The ledger was written with another LANES. With ours, a key may belong to a lane that does not know it: copies would be paid again. */
@@ -30,7 +30,7 @@ export interface LaneStartParts {
   readonly watch: Pick<InputWatch, 'start'>;
   readonly committer: Pick<Committer, 'loop'>;
   readonly member: Pick<GroupMember, 'start'>;
-  /** Asks where the inputs stand, as taking a lane does. */
+  /** Requests the inputs' offsets, as a lane's takeover does. */
   readonly askInputs: () => readonly Promise<unknown>[];
   /** Rejects if Kafka does not answer. */
   readonly isServedByOthers: () => Promise<boolean>;
@@ -61,7 +61,7 @@ export class LaneStart {
   /**
    * Resolves once the group has assigned lanes, or the process was stopped before that.
    * @returns whether the group has
-   * @throws errors that no retry fixes: a refusal of Kafka, StateDirectoryError, LaneCountError
+   * @throws errors that no retry fixes: a refusal by Kafka, StateDirectoryError, LaneCountError
    */
   async run(): Promise<boolean> {
     const { ledger, watch } = this.#parts;
@@ -84,8 +84,8 @@ export class LaneStart {
   }
 
   /**
-   * Resolves once the process is warm, or once nobody else serves the lanes: each lane then opens as soon as its part is read. A
-   * member that joins gets lanes of others at once. Cold, these would wait for the ledger, a producer and connections.
+   * Resolves once the process is warm, nobody else serves the lanes, or READ_MS_MAX has passed. A new member gets lanes of others at
+   * once. If it were cold, they would wait for the ledger, a producer and connections.
    */
   async #warmUp(): Promise<void> {
     const { askInputs, clock, isOver, isServedByOthers, ledger, steps } = this.#parts;
@@ -130,7 +130,7 @@ export class LaneStart {
 function wrongLaneCount(laneCount: number, { LANES, TOPIC_PREFIX }: Pick<Config, 'LANES' | 'TOPIC_PREFIX'>): string {
   return (
     `LANES is ${LANES}, but the commands of ${TOPIC_PREFIX} were divided among ${laneCount} lanes. Keys would move to lanes ` +
-    'that do not remember them, and copies would be paid again. If partitions were added to its topics, continue under another ' +
+    'that do not remember them, and copies would be paid again. If partitions were added to the topics, continue under another ' +
     'TOPIC_PREFIX (docs/runbooks/more-lanes.md)'
   );
 }

@@ -7,8 +7,8 @@
  *
  * Any page whose request began after the question can answer it with `found`. Only whole scans that began after the question
  * can answer it with `not-found`. The scanner assumes nothing about the order of pages. Scans of each window alternate between
- * newest and oldest first: even if none finishes, both ends are seen, unless scans for different times take turns. The scanner retries a failed page a few times, so that a
- * flaky service does not keep a long scan from finishing. A scan has a maximum of pages, and stops early once all its questions
+ * newest and oldest first. So even unfinished scans see both ends, unless scans for two creation times take turns. The scanner retries a
+ * failed page a few times, so that a flaky service does not keep a long scan from finishing. A scan has a maximum of pages, and stops early once all its questions
  * are answered.
  */
 import type { PaymentApi } from '../api/payment-api.ts';

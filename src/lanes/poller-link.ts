@@ -79,7 +79,7 @@ export function lanePoller(options: LanePollerOptions): StatusPoller {
             createdFrom: new Date(fromMs).toISOString(),
             createdTo: new Date(toMs).toISOString(),
           },
-          'the service fails to list the transactions created then, so their statuses are not announced; tried again every 10 minutes',
+          'the service fails to list transactions created in this range, so their statuses are not published; the poller retries every 10 minutes',
         ),
     },
     onFailure: (error) => log.warn({ event: 'poller-failed', err: error }),

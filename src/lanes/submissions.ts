@@ -27,7 +27,7 @@ export class Submissions {
 
   add(records: readonly OutgoingRecord[]): Promise<void> {
     if (this.#waiting.length >= WAITING_MAX)
-      return Promise.reject(new SubmissionError('too many submissions are waiting'));
+      return Promise.reject(new SubmissionError('too many records of the poller wait for the next commit: a bug'));
     return new Promise((resolve, reject) => this.#waiting.push({ records, settle: { resolve, reject } }));
   }
 

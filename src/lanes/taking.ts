@@ -17,7 +17,7 @@ export interface InputHandler<Item extends { readonly kind: string }, Stop, At e
   readonly name: string;
   /** Puts the consequences of a message into the transaction, all or nothing. If it returns a stop, the message stays. */
   handle(transaction: LaneTransaction, item: Item): Stop | null;
-  /** Puts the dead letter of a failed message, and its result, into the transaction. No call was made for the message. */
+  /** Puts the dead letter of a failed message into the transaction; a command with a new key also gets a FAILED result. It made no call. */
   setAside(transaction: LaneTransaction, place: At, message: InputMessage, aside: Aside): void;
 }
 

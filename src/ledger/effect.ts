@@ -42,7 +42,7 @@ export type PossibleEffect = { readonly key: string } & (
     }
 );
 
-/** @returns null if no call of the entry is under way or in doubt */
+/** @returns null if no call is under way or in doubt, or if nothing identifies what the call acts on */
 export function possibleEffectOf(entry: Entry): PossibleEffect | null {
   const { key } = entry;
   if (!mayBeUnanswered(entry)) return null;
@@ -71,7 +71,7 @@ function mayBeUnanswered({ firstSentMs, phase, turnedAway }: Entry): boolean {
   return phase.state === 'INTENT' || phase.state === 'DOUBTFUL' || firstSentMs !== null || turnedAway > 0;
 }
 
-/** The transaction and quote that the entry's present call is about; null: it makes one, or no answer named it. */
+/** What the entry's current call acts on. Null: the call creates the transaction, or no answer has named it. */
 export function subjectOf(entry: UnphasedEntry): SubjectIds | null {
   if (entry.step === 'EXECUTE') return entry.quoted;
   return OPERATIONS[operationOf(entry)].lookUp?.subject(entry) ?? null;

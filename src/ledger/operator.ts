@@ -92,15 +92,15 @@ function retry(
     return finish(entry, invalidResult(entry, fields?.ok === false ? fields.problems : unreadable, nowMs));
   }
   if (outcome === 'UNKNOWN' && entry.firstSentMs === null) {
-    // No call of its own is in doubt: its quote came again, executed. A look-up would credit that execution to this command, and
-    // another quote would be paid besides.
+    // None of its own calls is in doubt: the service returned its quote again, already executed. A look-up would credit that execution
+    // to this command. Another quote would be a second payment.
     return refused('another command may have executed its quote: decide EXECUTED or NOT_EXECUTED');
   }
   const sentMs = earliestSentMs(entry);
   const keyProblem = sentMs === null ? null : whyKeyIsVoid(entry, sentMs, nowMs, policy);
   if (keyProblem !== null) {
     const instead = outcome === 'UNKNOWN' ? 'decide EXECUTED or NOT_EXECUTED' : 'publish it again under a new key';
-    return refused(`of the earlier call, ${keyProblem}: ${instead}`);
+    return refused(`the idempotency key may not prevent a second payment, because ${keyProblem}: ${instead}`);
   }
   // The entry of an INVALID command does not say yet whether the fields ask for immediate execution.
   const isUntouched = entry.attempts === 0 && entry.quoted === null;
@@ -126,7 +126,7 @@ function retry(
 }
 
 function executedTransaction(entry: Entry, order: OperatorDecision): Transaction | null {
-  // A reader who follows the payment needs the id: the key does not identify it, because a replaced quote's transaction names it too.
+  // A reader who follows the payment needs the id. The key is not enough: a replaced quote's transaction carries the same key.
   const transactionId = order.transactionId ?? subjectOf(entry)?.transactionId ?? null;
   return transactionId === null ? null : transactionWithId(transactionId);
 }
@@ -136,7 +136,7 @@ export function auditStart(decision: string): string {
   return `${decision} on revision `;
 }
 
-/** Who decided what and why. It stays with the result for good. */
+/** Who decided what and why. The result keeps the latest AUDIT_MAX of these. */
 export function auditOf(
   order: Readonly<Record<'decision' | 'operator' | 'reason', string>> & { readonly expectedRevision: number | string },
 ): string {

@@ -39,7 +39,7 @@ export function lookUpFromMs(endedMs: number, policy: Pick<LedgerPolicy, 'settli
   return endedMs + policy.settlingTimeMs;
 }
 
-/** Whether the entry's calls, or the call of its intent, were meant for other credentials than ours. */
+/** Whether the entry's calls, or the call of its intent, used other credentials than ours. */
 export function wasCallerChanged(
   { calledAs }: Pick<Entry, 'calledAs'>,
   { callerId }: Pick<LedgerPolicy, 'callerId'>,
@@ -48,7 +48,7 @@ export function wasCallerChanged(
 }
 
 /**
- * Why the key may not keep a call that begins now from a second effect, however late it arrives; null: it does.
+ * Why the idempotency key might not prevent a second effect of a call that begins now, however late it arrives. Null: it does.
  * @param sentMs when the first call began
  */
 export function whyKeyIsVoid(

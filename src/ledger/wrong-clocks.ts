@@ -6,7 +6,7 @@ import { RETRY_AFTER_MAX_MS } from '../api/reading.ts';
 import type { Entry } from './entry.ts';
 import { settlementOf, type LedgerPolicy } from './settlement.ts';
 
-/** Longest wait of an entry, whatever settings it was written with. A longer one means that a clock was wrong. */
+/** Longest wait of an entry under our settings. A longer one means a wrong clock, or that SETTLING_TIME_MS was lowered since. */
 export function longestWaitMs(policy: Pick<LedgerPolicy, 'callsEndWithinMs' | 'settlingTimeMs'>): number {
   return Math.max(RETRY_AFTER_MAX_MS, policy.callsEndWithinMs + policy.settlingTimeMs);
 }
@@ -23,8 +23,8 @@ export function withinReach(entry: Entry, nowMs: number, policy: Pick<LedgerPoli
 }
 
 /**
- * For a new owner, or after our clock was set forward: also restarts the settling time. If the clock was behind, a call may have
- * ended later than recorded.
+ * For a new owner, an operator's RETRY, or after our clock was set forward: caps instants and restarts the settling time. The writer's
+ * clock may have been behind, so a call may have ended later than recorded.
  */
 export function takenUp(entry: Entry, nowMs: number, policy: Pick<LedgerPolicy, 'callsEndWithinMs'>): Entry {
   const taken = withinReach(entry, nowMs, policy);

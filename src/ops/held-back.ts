@@ -33,7 +33,7 @@ export function heldBack(
   return { messages: Number(highWatermark - stableOffset), stableOffset, sinceMs };
 }
 
-/** Whether a transaction of the processor itself hangs: Kafka should have ended it by now, and will not. */
+/** For partitions that only the processor writes: whether Kafka should have ended the transaction by now. */
 export function isHanging(held: HeldBack, nowMs: number): boolean {
   return nowMs - held.sinceMs >= OWN_TRANSACTION_MS_MAX;
 }

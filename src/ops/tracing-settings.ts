@@ -4,8 +4,8 @@
  * The SDK's packages read the rest themselves: the exporter's endpoint (only checked here), headers, timeout, compression and
  * certificates, the service name and the resource attributes.
  *
- * Payments must not depend on tracing, so we report an unusable value and ignore it. Without a usable exporter, endpoint and
- * protocol there is no tracing; any other wrong value falls back to its default.
+ * Payments must not depend on tracing, so we report an unusable value and ignore it. An unusable exporter, endpoint or protocol turns
+ * tracing off; any other unusable value falls back to its default.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -49,7 +49,7 @@ export interface TracingSettings {
 export interface TracingChoice {
   /** Null: tracing is off. */
   readonly settings: TracingSettings | null;
-  /** The ignored values, by variable. */
+  /** One message for each variable with an unusable value, which it never shows. */
   readonly problems: readonly string[];
 }
 

@@ -89,7 +89,7 @@ export class RecordBatch {
     }
     this.#reserve(bytesMax);
     const start = this.#end;
-    // Guessed from lengths in UTF-16, nearly always right. If not, we shift the record below.
+    // We guess the size of the length prefix from UTF-16 lengths: nearly always right. If not, `copyWithin` moves the record.
     const lengthBytes = varintBytes(zigZag(units));
     this.#end = start + lengthBytes;
     this.#buffer[this.#end++] = 0;

@@ -153,9 +153,9 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
     problem(
       'retention',
       `keeps commands for ${retentionMs === -1 ? 'ever' : `${retentionMs} ms`}, longer than their keys are remembered ` +
-        '(LEDGER_RETENTION): set LEDGER_RETENTION to what this prefix has had, because a shorter one forgets keys, and copies of ' +
-        `older commands would be paid again. If the topic's retention is wrong, ${alteration(topic, 'retention.ms', String(settings.LEDGER_RETENTION))}; ` +
-        'this deletes older commands, also those that wait',
+        '(LEDGER_RETENTION): set LEDGER_RETENTION to the value that this prefix has had, because with a shorter one the processor ' +
+        `forgets keys, and copies of older commands would be paid again. If the topic's retention is wrong, ${alteration(topic, 'retention.ms', String(settings.LEDGER_RETENTION))}; ` +
+        'this deletes older commands, including those that wait',
     );
   else if (retentionMs <= longestAgeMs)
     problem(

@@ -1,5 +1,5 @@
 /**
- * The requests of a transactional producer. Brokers support these versions since Kafka 2.1. Later versions follow KIP-890: the epoch
+ * The requests of a transactional producer. Brokers have supported these versions since Kafka 2.1. Later versions follow KIP-890: the epoch
  * changes with each transaction. Answers carry error codes, which `broker-verdicts.ts` judges.
  */
 import { Decoder, Encoder, type BrokerRequest } from './kafka-cluster.ts';

@@ -27,7 +27,7 @@ export interface Reduction {
 
 /** Wall clocks of two processes may differ by this much. Beyond it, the order of their observations is certain. */
 const CLOCK_DIFFERENCE_MS_MAX = 1_000;
-/** A state's time that is later than a new observation's record by more than this came from a clock that was ahead. */
+/** If a state's time is later than a new observation's write time by more than this, the state's clock was ahead. */
 const AHEAD_MS_MAX = 10_000;
 /** We assume that no replica of the service lags by more. */
 const REPLICA_LAG_MS_MAX = 60_000;
@@ -48,7 +48,7 @@ export function reduce(
   return { state: derived.state, transactionEvent: event, quoteEvents: [...own.events, ...derived.events] };
 }
 
-/** A look-up asks for the effect. Events follow with the news itself, if it is any. */
+/** Only records the effect, for later look-ups. Events come from the observation that reports the change itself. */
 function withEffect(state: TransactionState, { requestEndedMs, transaction }: Observation): TransactionState {
   if (transaction === null) return state;
   const noted = { ...state, effectStatus: effectAfter(state.effectStatus, transaction) };
@@ -147,8 +147,8 @@ function isLastingEnd(state: TransactionState, { requestBeganMs, transaction }: 
 }
 
 /**
- * Whether a payment looks open soon after its end. A replica that lags may still show the beginning, with a later updatedAt. If the
- * payment looks open for longer, the service has opened it again.
+ * Whether a payment looks open soon after its end, at an equal updatedAt (the end's own may have been earlier). A lagging replica may
+ * still show the beginning. If the payment looks open for longer, the service has opened it again.
  */
 function isOldView(state: TransactionState, { requestBeganMs, transaction }: Observation): boolean {
   const isOpenAgain = endsIn(state.status, transaction?.status ?? null);

@@ -21,7 +21,7 @@ export interface Checkpoint {
   readonly appliedMs: number;
 }
 
-/** Instants by our clocks and the brokers': entries completed, and transactions last seen, before them may be forgotten. */
+/** Cut-offs of retention: an entry completed before `doneMs` may be forgotten, as may a transaction last seen before `transactionMs`. */
 export interface LedgerTimes {
   readonly doneMs: number;
   readonly transactionMs: number;

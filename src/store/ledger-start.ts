@@ -56,7 +56,7 @@ export class LedgerShortenedError extends Error {
 
   constructor(topic: string, lane: number, nextOffset: bigint, end: bigint) {
     super(
-      `the store has read ${topic}, partition ${lane}, up to offset ${nextOffset}, but it ends at offset ${end}. If this lasts, the ledger has lost records, and to go on could pay twice: see the runbook lost-internal-topic`,
+      `the store has read ${topic}, partition ${lane}, up to offset ${nextOffset}, but the partition ends at offset ${end}. If this lasts, the ledger has lost records, and continuing could pay twice: see the runbook lost-internal-topic`,
     );
   }
 }
@@ -109,7 +109,9 @@ async function compareWithTopic(
     if (nextOffset === 0n) continue;
     if (nextOffset > end) throw new LedgerShortenedError(topic, lane, nextOffset, end);
     if (shortMs >= SHORT_MS_MIN)
-      misfit('the ledger ended before what the store had read, and others may have written over the gap');
+      misfit(
+        'the ledger ended before what the store had read, and other processes may have written new records there since',
+      );
     else if (nextOffset < low)
       misfit(`the store has read up to offset ${nextOffset}, but the partition begins at offset ${low}`);
     else {
@@ -132,7 +134,7 @@ async function compareWithTopic(
 }
 
 function awayFor(awayMs: number, awayMsMax: number): string {
-  return `the store has not read the ledger for ${hours(awayMs)} h or more, and should within ${hours(awayMsMax)} h: compaction may have removed tombstones that it has not seen`;
+  return `the store has not read the ledger for at least ${hours(awayMs)} h; the limit is ${hours(awayMsMax)} h: compaction may have removed tombstones that it has not seen`;
 }
 
 function hours(ms: number): string {

@@ -15,7 +15,7 @@ export function rowDictionary(): Buffer {
   return Buffer.concat([QUOTE_RESULT, rowOf('', encodeEntry(SAMPLE_ENTRY))]);
 }
 
-/** Results as they are written, without the parts that differ: the fields, and the bytes between them. */
+/** Sample results as written: the common field values, and the bytes between them. What differs between results is left out. */
 const TRANSFER_RESULT = resultOf(
   'transfer-in',
   '\0\0\x02`Transaction:\x02\x0ePENDING\x02\x10INCOMING\x02\x02\x0eACCOUNT\x02"InternalAccount:\x02\x06USD\0\x02\x14Customer:1\x02\x14platform-1\x02\x02\n\x02\x02\x06USD\x02(United States Dollar\x02\x02$\x02\x04\0\0\0\x02002026-01-01T00:00:00.000Z\x02002026-01-01T00:00:00.000Z\0\0\x02\x02\x0eACCOUNT\x02"ExternalAccount:\x02\x06USD\0\x02\x02\x14REF-0000',

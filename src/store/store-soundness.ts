@@ -91,7 +91,7 @@ export function markClosed(folder: string): void {
   try {
     sync(join(folder, DATA_FILE));
   } catch (error) {
-    markDoomed(folder, `the disk did not take its last writes: ${(error as Error).message}`);
+    markDoomed(folder, `fsync of its last writes failed: ${(error as Error).message}`);
     throw error;
   }
   rmSync(join(folder, MARK_FILE), { force: true });

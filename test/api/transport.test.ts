@@ -204,7 +204,8 @@ test('a redirect is not followed', async () => {
 test('more calls than allowed at once are never sent', async () => {
   const { service, api } = await startedPair(
     servingReads(() => undefined),
-    { maxConcurrency: 3, timeoutMs: 300 },
+    // Time enough to connect on a busy machine.
+    { maxConcurrency: 3, timeoutMs: 2_000 },
   );
   const kinds = await Promise.all(
     [1, 2, 3, 4, 5].map(async (index) => (await api.perform(transferIn, { idempotencyKey: `${index}` })).kind),

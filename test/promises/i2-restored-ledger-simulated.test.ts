@@ -22,7 +22,9 @@ test('a process whose store has read more than the ledger has does not start, an
     const waiting = await stack.spawnProcessor();
     await sleep(60_000);
     const { reasons } = await waiting.readiness();
-    expect(JSON.stringify(reasons)).toMatch(/up to offset \d+, but it ends at offset \d+\. .*lost-internal-topic/);
+    expect(JSON.stringify(reasons)).toMatch(
+      /up to offset \d+, but the partition ends at offset \d+\. .*lost-internal-topic/,
+    );
     expect((await service.effects()).totals['execute-quote']?.effects).toBe(2);
   }));
 

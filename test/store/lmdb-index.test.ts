@@ -463,7 +463,7 @@ test('a store whose last writes the disk refused at its close is built anew', as
   syncBuiltinESMExports();
   await expect(index.close()).rejects.toThrow('EIO');
   const next = await openIndex(directory);
-  expect(next.rebuiltBecause).toBe('the disk did not take its last writes: EIO: i/o error, fsync');
+  expect(next.rebuiltBecause).toBe('fsync of its last writes failed: EIO: i/o error, fsync');
   expect(next.index.size()).toBe(0);
   await next.index.close();
 });

@@ -69,7 +69,7 @@ function httpUrl(value: string): string {
   if (url === null || !['http:', 'https:'].includes(url.protocol))
     throw new SettingProblem('is not an http or https URL');
   if (url.username !== '' || url.password !== '')
-    throw new SettingProblem('must not hold credentials; use their own settings');
+    throw new SettingProblem('must not contain credentials; they have settings of their own');
   if (url.search !== '' || url.hash !== '') throw new SettingProblem('must not have a query or fragment');
   return value.replace(/\/+$/, '');
 }

@@ -117,7 +117,7 @@ describe('a command of a later release', () => {
 });
 
 test('a command type is for good: those of the first release are still taken', () => {
-  const commands = Object.keys(FIRST_RELEASE).filter((record) => ORDERS.includes(record));
-  expect(commands).toEqual(expect.arrayContaining(COMMAND_TYPES.map((type) => COMMAND_RECORDS[type])));
+  const first = ['CreateQuote', 'ExecuteQuote', 'TransferIn', 'RejectTransaction', 'SimulateUmaReceive'];
+  expect(COMMAND_TYPES.map((type) => COMMAND_RECORDS[type])).toEqual(expect.arrayContaining(first));
   expect(RECORDS.map(({ record }) => record)).toEqual(expect.arrayContaining(Object.keys(FIRST_RELEASE)));
 });

@@ -28,7 +28,7 @@ export function verdictOn(state) {
       : isHeldEverywhere(state)
         ? 'No call of these types begins.'
         : 'Lanes that have not confirmed it may still begin calls of these types.';
-    const summary = `${calls} Commands wait until they are released. At their time limit they end: EXPIRED, or UNKNOWN if a call is in doubt.`;
+    const summary = `${calls} Commands wait until they are released. At their time limit they end EXPIRED, or UNKNOWN if a call is in doubt.`;
     return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
   }
   if (isNothingAnswered(state)) {

@@ -1,9 +1,9 @@
 /**
  * The catch-up: lists transactions of creation times that were never listed, one range after the other. No I/O.
  *
- *   never listed   before POLL_START, while nobody polled, or left by a discovery that would have been too long
+ *   never listed   before POLL_START, while nobody polled, or skipped by a discovery that would have been too long
  *   walked         one range at a time, from POLL_START on
- *   left           a second that cannot be read, because the service fails for one of its transactions; tried again in the next round
+ *   skipped        a second that cannot be read, because the service fails for one of its transactions; tried again in the next round
  *   listed         no longer among the ranges
  */
 import { PollWalk } from './walk.ts';
@@ -40,7 +40,7 @@ export class CatchUp {
     if (range !== null) this.#unlisted = withRange(this.#unlisted, range);
   }
 
-  /** The present pass; null: nothing is due. */
+  /** The scan under way, or the next one that is due; null: nothing is due. */
   scan(nowMs: number): PollScan | null {
     if (this.#walk === null && this.#next() === null && nowMs >= this.#nextRoundMs) this.#roundFromMs = this.#startMs;
     const next = this.#next();
@@ -50,7 +50,7 @@ export class CatchUp {
 
   /**
    * Call it after each page.
-   * @returns what is left for the next round; null: nothing
+   * @returns the range that is skipped until the next round; null: none
    */
   advance(nowMs: number): TimeRange | null {
     const walk = this.#walk;
@@ -58,9 +58,9 @@ export class CatchUp {
     if (walk === null || before === null) return null;
     const isBroken = walk.scan()?.stage === 'broken';
     walk.advance();
-    const left = walk.left();
-    const passed = { fromMs: before.fromMs, toMs: left === null ? before.toMs : left.fromMs - 1 };
-    if (left === null) this.#walk = null;
+    const remaining = walk.left();
+    const passed = { fromMs: before.fromMs, toMs: remaining === null ? before.toMs : remaining.fromMs - 1 };
+    if (remaining === null) this.#walk = null;
     if (!isBroken || passed.toMs < passed.fromMs) {
       this.#unlisted = withoutRange(this.#unlisted, passed);
       return null;

@@ -1,11 +1,11 @@
 /**
  * The poller while its lane is open.
  *
- *   starting   reads the record, or writes the first one. Does not announce transactions that exist at the first start
+ *   starting   reads the record, or writes the first one. Without POLL_START, existing transactions are not announced
  *   watching   loads the states of all lanes, then works page by page: asks, judges, notes; the outbox publishes
- *   ended      stopped by its owner; the clock was set back; or the lane could not publish, which rejects `run`
+ *   ended      stopped by its owner; the clock was set back; a page came after a long outage; or publishing failed, which rejects `run`
  *
- * The lane, which may be fenced, commits a page's news before the record counts the page as read. So a successor needs only the
+ * The record counts a page as read only after the lane has committed its news; a fenced lane cannot. So a successor needs only the
  * record of the previous session. A session owns nothing that must be closed.
  */
 import type { ListFailure, ListReading, TransactionFilter } from '../../api/types.ts';
@@ -39,8 +39,8 @@ export interface PollPort extends OutboxPort {
   /** Never rejects. */
   list(filter: TransactionFilter): Promise<ListReading>;
   /**
-   * The encoded states of all lanes, except those at rest since before the instant: one group after the other, with a pause after
-   * each. Later changes come by `stateChanged`.
+   * The encoded states of all lanes in groups, except those at rest since before the instant. The caller pauses between groups. Later
+   * changes come by `stateChanged`.
    */
   states(restingSinceMs: number): Iterable<readonly Buffer[]>;
   record(): PollRecord | null;
@@ -62,7 +62,7 @@ export interface PollReports {
   published(observations: number): void;
   waitedForBudget(ms: number): void;
   watching(transactions: number): void;
-  /** Transactions created then cannot be listed, and are not announced: the service fails for one of them. */
+  /** Transactions created in this range are not announced yet: the service fails to list one of them. */
   leftForLater(createdWithin: TimeRange): void;
   /** A sweep has listed every watched transaction, and ended now. */
   swept(atMs: number): void;
@@ -77,7 +77,7 @@ const BACK_OFF_FIRST_MS = 1_000;
 const BACK_OFF_MAX_MS = 60_000;
 /** Longest pause that the service may ask for; after that we ask again. */
 const PAUSE_REQUESTED_MAX_MS = 300_000;
-/** After the list was unavailable for this long, or for this many intervals, a new session catches up, as after a restart. */
+/** An outage of the list must exceed both this time and this many intervals. Then a new session catches up, as after a restart. */
 const OUTAGE_MS_MIN = 600_000;
 const OUTAGE_INTERVALS = 3;
 /** Time between two records of the progress. A new owner reads at most this much again. */
@@ -114,8 +114,8 @@ export class PollSession {
   }
 
   /**
-   * Ends when it is stopped; when the clock is set back, because otherwise nothing would be due until the clock is past the old time;
-   * and after a long outage of the list, because only a new session lists what was created meanwhile as new.
+   * Ends when it is stopped, when the clock is set back, or after a long outage of the list. After a set-back nothing would be due
+   * until the clock passes the old time. After an outage only a new session announces what was created meanwhile.
    * @throws what `publish` rejects with
    */
   async run(): Promise<void> {
@@ -258,7 +258,7 @@ export class PollSession {
     const nowMs = this.#clock.nowMs();
     if (found !== null) {
       const nextStartMs = startMs ?? found.startMs;
-      // Discovery lists what follows, but announces nothing of it before the start: a POLL_START that is set back later does.
+      // Discovery lists this range, but announces nothing created before the start. An earlier POLL_START can announce it later.
       const discovered = withoutRange(found.unlisted, { fromMs: found.discoveredToMs + 1, toMs: Infinity });
       const unlisted = withRange(discovered, { fromMs: found.discoveredToMs + 1, toMs: nextStartMs - 1 });
       return { ...found, startMs: nextStartMs, unlisted, forgottenAfterMs, forgottenToMs: this.#forgottenToMs(found) };
@@ -306,7 +306,7 @@ export class PollSession {
     return this.#isStopped ? null : newestMs + 1;
   }
 
-  /** Once states are kept for longer, those that were forgotten before must not be announced again. */
+  /** If states are kept for longer now, transactions forgotten under the shorter time must not be announced again. */
   #forgottenToMs({ forgottenAfterMs, forgottenToMs }: PollRecord): number {
     const isRaised = forgottenAfterMs > 0 && forgottenAfterMs < this.#settings.forgottenAfterMs;
     return isRaised ? Math.max(forgottenToMs, this.#slowerNowMs() - forgottenAfterMs + CLOCKS_MS) : forgottenToMs;

@@ -43,10 +43,10 @@ async function stranger(handler: Handler): Promise<{ address: string; requests: 
 }
 
 /** A processor with all its HTTP endpoints. */
-async function member(processId: string, authToken: string | null = TOKEN): Promise<Member> {
+async function member(processId: string, authToken: string | null = TOKEN, timeoutMs = TIMEOUT_MS): Promise<Member> {
   const made = new ShownProcessor();
   made.lanes.processId = processId;
-  await made.serve(authToken, 0, TIMEOUT_MS);
+  await made.serve(authToken, 0, timeoutMs);
   servers.push(made);
   return made as Member;
 }
@@ -156,7 +156,8 @@ describe('the members of a group', () => {
   }
 
   it('are shown in time: one down, one slow, one sending noise, one that refuses, one endless, and one healthy', async () => {
-    const first = await member('aaaaaaaa-1');
+    // Time enough for the healthy one on a busy machine.
+    const first = await member('aaaaaaaa-1', TOKEN, 2_000);
     const well = await member('bbbbbbbb-2');
     const refusing = await member('cccccccc-3', 'another token');
     const slow = await stranger(() => undefined);
