@@ -83,17 +83,6 @@ describe('the transaction of a transfer-in', () => {
     expect(notes).toMatch(/of its customer from the time of the command's calls: 1; 0 of them match/);
   });
 
-  test('beside one that the service’s list does not show whole is in doubt', async () => {
-    const service = serviceOf([aTransaction(WHOLE)]);
-    const warnings = ['data[1] has no id and is left out', 'hasMore is not a boolean'];
-    const listTransactions = async (filter: TransactionFilter) => ({
-      ...(await service.listTransactions(filter)),
-      warnings,
-    });
-    const { doubt } = await saidOf(lost('transfer-in'), { ...service, listTransactions });
-    expect(doubt).toMatch(/^it is not known whether other transactions match the command \(.*data\[1\] has no id/);
-  });
-
   test('of a call that was asked to retry later, perhaps by a proxy, is no other payment', async () => {
     const publishedMs = SENT_MS - 1_800_000;
     const origin = { ...entryAt('transfer-in').origin, timestampMs: publishedMs };
@@ -164,7 +153,7 @@ describe('the transaction of a transfer-in', () => {
     },
   );
 
-  test('is in doubt where the list of others breaks off, has no cursor, or has no end', async () => {
+  test('is in doubt where the list of others has gaps, breaks off, has no cursor, or has no end', async () => {
     const service = serviceOf([aTransaction(WHOLE)]);
     const broken = (page: (first: ListReading, asked: number) => ListReading): Service => ({
       ...service,
@@ -174,7 +163,12 @@ describe('the transaction of a transfer-in', () => {
       },
     });
     const failed = { ...FAILED, cause: 'unreachable', reason: 'HTTP 503', httpStatus: 503 } as const;
+    const warnings = ['data[1] has no id and is left out'];
     const cases: [ReturnType<typeof broken>, RegExp][] = [
+      [
+        broken((page) => ({ ...page, warnings }) as ListReading),
+        /match the command \(.*incomplete: data\[1\] has no id/,
+      ],
       [broken(() => failed), /match the command \(HTTP 503\)/],
       [broken((page) => ({ ...page, hasMore: true, nextCursor: null }) as ListReading), /no cursor/],
       [broken((page, asked) => ({ ...page, hasMore: true, nextCursor: `${asked}` }) as ListReading), /more than 10000/],
@@ -259,31 +253,21 @@ describe('of a command that is decided NOT_EXECUTED', () => {
     return lookForEffect(service, 'Transaction:1', entry);
   };
 
-  test.each([
-    [lost('execute-quote'), 'COMPLETED'],
-    [ofQuote, 'REFUNDED'],
-    [lost('reject-transaction'), 'REJECTED'],
-  ])('the transaction that it names shows that it was done: %#', async (entry, status) => {
-    const { doubt } = await effectOf(entry, status);
-    expect(doubt).toBe(`transaction Transaction:1 is ${status}: this command, or another one, took effect`);
-  });
-
-  test.each([
-    [ofQuote, 'EXPIRED'],
-    [lost('reject-transaction'), 'COMPLETED'],
-    [lost('reject-transaction'), 'PENDING'],
-  ])('the transaction that it names shows that it was not done: %#', async (entry, status) => {
-    expect(await effectOf(entry, status)).toEqual({ doubt: null, notes: [`transaction Transaction:1 is ${status}`] });
-  });
-
   // A quote that expired during its execution may leave its transaction PENDING.
   test.each([
-    [lost('execute-quote'), 'PENDING'],
-    [ofQuote, 'HELD'],
-    [lost('reject-transaction'), 'REFUNDED'],
-  ])('the transaction that it names proves nothing: %#', async (entry, status) => {
-    const { doubt } = await effectOf(entry, status);
-    expect(doubt).toBe(`transaction Transaction:1 is ${status}: that does not prove that the command took no effect`);
+    [lost('execute-quote'), 'COMPLETED', ': this command, or another one, took effect'],
+    [ofQuote, 'REFUNDED', ': this command, or another one, took effect'],
+    [lost('reject-transaction'), 'REJECTED', ': this command, or another one, took effect'],
+    [lost('execute-quote'), 'PENDING', ': that does not prove that the command took no effect'],
+    [ofQuote, 'HELD', ': that does not prove that the command took no effect'],
+    [lost('reject-transaction'), 'REFUNDED', ': that does not prove that the command took no effect'],
+    [ofQuote, 'EXPIRED', null],
+    [lost('reject-transaction'), 'COMPLETED', null],
+    [lost('reject-transaction'), 'PENDING', null],
+  ])('the transaction that it names says by its status whether it was done: %#', async (entry, status, against) => {
+    const shown = `transaction Transaction:1 is ${status}`;
+    const said = against === null ? { doubt: null, notes: [shown] } : { doubt: shown + against, notes: [] };
+    expect(await effectOf(entry, status)).toEqual(said);
   });
 
   test('a transaction of another quote proves nothing, whatever its status is', async () => {
@@ -320,11 +304,17 @@ describe('whose a transaction is', () => {
   const doubtOf = (found: Partial<Parameters<typeof ownersInWords>[2]>, entry = mine): string | null =>
     ownersInWords('Transaction:5', entry, { keys: ['mine'], cuts: [], rivals: [], unnamed: [], ...found }).doubt;
 
-  test('is in doubt where the result or entry of another command names it', () => {
+  test.each([
+    ['names it', { keys: ['mine', 'theirs'] }, 'already belongs to another command: theirs (`show theirs`)'],
+    ['may have made it', { rivals: [theirs] }, 'may belong to another command: theirs, UNKNOWN (`show theirs`)'],
+    [
+      'was decided EXECUTED and names none',
+      { unnamed: ['theirs'] },
+      'may be the one for which another command was decided EXECUTED, without a transaction id: theirs (`show theirs`)',
+    ],
+  ])('is in doubt where another command %s', (_, found, doubt) => {
     expect(doubtOf({})).toBeNull();
-    expect(doubtOf({ keys: ['mine', 'theirs'] })).toBe(
-      'transaction Transaction:5 already belongs to another command: theirs (`show theirs`)',
-    );
+    expect(doubtOf(found)).toBe(`transaction Transaction:5 ${doubt}`);
   });
 
   test('is in doubt where another command names it too, though it is of the quote that this one made', async () => {
@@ -359,18 +349,6 @@ describe('whose a transaction is', () => {
   test('is in doubt where not all was read that may name it', () => {
     expect(doubtOf({ cuts: ['lane 3'] })).toBe(
       'it is not known whether transaction Transaction:5 belongs to another command (not read: lane 3)',
-    );
-  });
-
-  test('is in doubt where another command may have made it, of which nobody knows yet', () => {
-    expect(doubtOf({ rivals: [theirs] })).toBe(
-      'transaction Transaction:5 may belong to another command: theirs, UNKNOWN (`show theirs`)',
-    );
-  });
-
-  test('is in doubt where another command was decided EXECUTED and names none', () => {
-    expect(doubtOf({ unnamed: ['theirs'] })).toBe(
-      'transaction Transaction:5 may be the one for which another command was decided EXECUTED, without a transaction id: theirs (`show theirs`)',
     );
   });
 
