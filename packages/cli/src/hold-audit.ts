@@ -1,12 +1,63 @@
-/** Operators' holds and releases, from the topic that keeps all of their orders. */
+/**
+ * Operators' holds and releases, from the topic that keeps all of their orders: what is in force by them, and what other operators
+ * want held. All but the reading is pure.
+ */
 import { lanesInWords } from 'payment-processor-contract/keys';
 import { orderOf } from '../../../src/consumers/hold-intake.ts';
 import { readBounds } from 'payment-processor-client/internal/kafka/topic-bounds';
-import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
-import { isInForce, NO_HOLDS, withOrder, type HoldOrder, type HoldsRecord } from '../../../src/ledger/holds.ts';
+import {
+  covers,
+  endMs,
+  isInForce,
+  NO_HOLDS,
+  typesOf,
+  withOrder,
+  type HoldOrder,
+  type HoldsRecord,
+} from '../../../src/ledger/holds.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
 import { readTopics } from './topic-reading.ts';
+
+/** An order as it lies in one lane. */
+export interface LaneOrder {
+  readonly lane: number;
+  readonly offset: bigint;
+  /** The same in each lane. */
+  readonly id: string;
+  readonly order: HoldOrder;
+}
+
+/** What the topic of orders shows. */
+export interface ReadOrders {
+  /** Of each lane in offset order, which alone decides what is in force there. */
+  readonly orders: readonly LaneOrder[];
+  readonly laneCount: number;
+  /** Sentences about records that an open transaction hides. */
+  readonly hidden: readonly string[];
+}
+
+/**
+ * @param before only orders at earlier offsets, by lane; null: all
+ * @throws the Kafka client's error
+ */
+export async function readOrders(
+  settings: CliSettings,
+  before: ReadonlyMap<number, bigint> | null = null,
+): Promise<ReadOrders> {
+  const topics = [topicNames(settings.TOPIC_PREFIX).operatorHolds];
+  const orders: LaneOrder[] = [];
+  const hidden = await readTopics(settings, {
+    topics,
+    onRecord: ({ key, offset, partition: lane, value }) => {
+      const order = orderOf(value);
+      if (order !== null && (before === null || offset < (before.get(lane) ?? 0n)))
+        orders.push({ lane, offset, id: key?.toString() ?? `${lane}/${offset}`, order });
+    },
+  });
+  const laneCount = (await readBounds(cliKafka(settings), topics)).length;
+  return { orders, laneCount, hidden };
+}
 
 export interface InForce {
   /**
@@ -23,77 +74,35 @@ export interface AuditedOrder extends HoldOrder, InForce {
   readonly lanes: readonly number[];
 }
 
-export type OrderRecord = Pick<TopicRecord, 'key' | 'offset' | 'partition' | 'value'>;
-
-/** What the topic of orders shows. */
-export interface ReadOrders {
-  /** Of each lane in offset order, which alone decides what is in force there. */
-  readonly records: readonly OrderRecord[];
-  readonly laneCount: number;
-  /** Sentences about records that an open transaction hides. */
-  readonly hidden: readonly string[];
-}
-
-/**
- * @param before only orders at earlier offsets, by lane; null: all
- * @throws the Kafka client's error
- */
-export async function readOrders(
-  settings: CliSettings,
-  before: ReadonlyMap<number, bigint> | null = null,
-): Promise<ReadOrders> {
-  const topics = [topicNames(settings.TOPIC_PREFIX).operatorHolds];
-  const records: TopicRecord[] = [];
-  const hidden = await readTopics(settings, {
-    topics,
-    onRecord: (record) => {
-      if (before === null || record.offset < (before.get(record.partition) ?? 0n)) records.push(record);
-    },
-  });
-  const laneCount = (await readBounds(cliKafka(settings), topics)).length;
-  return { records, laneCount, hidden };
-}
-
-/** What each lane holds after the orders. */
-export function holdsByLane(records: readonly OrderRecord[]): Map<number, HoldsRecord> {
-  const states = new Map<number, HoldsRecord>();
-  for (const { offset, partition, value } of records) {
-    const order = orderOf(value);
-    if (order !== null) states.set(partition, withOrder(states.get(partition) ?? NO_HOLDS, order, offset));
-  }
-  return states;
-}
-
 /** @returns oldest first, by the operators' clocks */
-export function auditOf(records: readonly OrderRecord[], laneCount: number, nowMs: number): AuditedOrder[] {
-  const orders = new Map<string, { id: string; order: HoldOrder; offsets: Map<number, bigint> }>();
-  const states = holdsByLane(records);
-  for (const { key, offset, partition, value } of records) {
-    const order = orderOf(value);
-    if (order === null) continue;
-    const id = key?.toString() ?? `${partition}/${offset}`;
-    // Another's record may have the same id.
-    const name = JSON.stringify([id, order]);
-    const known = orders.get(name) ?? { id, order, offsets: new Map<number, bigint>() };
-    known.offsets.set(partition, offset);
-    orders.set(name, known);
-  }
-  const audited = [...orders.values()].map(({ id, offsets, order }): AuditedOrder => {
+export function auditOf(orders: readonly LaneOrder[], laneCount: number, nowMs: number): AuditedOrder[] {
+  const states = holdsByLane(orders);
+  // Another's order may have the same id.
+  const same = Map.groupBy(orders, ({ id, order }) => JSON.stringify([id, order]));
+  const audited = [...same.values()].flatMap((places): AuditedOrder[] => {
+    const [{ id, order } = {}] = places;
+    if (id === undefined || order === undefined) return [];
+    const offsets = new Map(places.map(({ lane, offset }) => [lane, String(offset)]));
     const lanes = [...offsets.keys()].sort((left, right) => left - right);
     const held = lanes.flatMap((lane) => {
       const holds = Object.entries(states.get(lane)?.holds ?? {});
-      const own = holds.filter(([, hold]) => hold.offset === String(offsets.get(lane)) && isInForce(hold, nowMs));
+      const own = holds.filter(([, hold]) => hold.offset === offsets.get(lane) && isInForce(hold, nowMs));
       return own.map(([type]) => ({ lane, type }));
     });
-    return { id, lanes, ...order, ...inForceOf(held, laneCount) };
+    return [{ id, lanes, ...order, ...inForceOf(held, laneCount) }];
   });
   return audited.sort((left, right) => Date.parse(left.at) - Date.parse(right.at));
 }
 
-export function inForceOf(
-  held: readonly { readonly lane: number; readonly type: string }[],
-  laneCount: number,
-): InForce {
+/** What each lane holds after the orders. */
+function holdsByLane(orders: readonly LaneOrder[]): Map<number, HoldsRecord> {
+  const states = new Map<number, HoldsRecord>();
+  for (const { lane, offset, order } of orders)
+    states.set(lane, withOrder(states.get(lane) ?? NO_HOLDS, order, offset));
+  return states;
+}
+
+function inForceOf(held: readonly { readonly lane: number; readonly type: string }[], laneCount: number): InForce {
   const lanesOf = [...Map.groupBy(held, ({ type }) => type)].map(
     ([type, places]) => [type, places.map(({ lane }) => lane)] as const,
   );
@@ -101,12 +110,67 @@ export function inForceOf(
   return { inForce: lanesOf.map(([type]) => type), inSomeLanes };
 }
 
-/** The holds in force that a new order of these types replaces or ends, with the types concerned. None given: all types. */
-export function replacedBy(commandTypes: readonly string[], orders: readonly AuditedOrder[]): AuditedOrder[] {
-  const concerns = (type: string): boolean => commandTypes.length === 0 || commandTypes.includes(type);
-  return orders
-    .map((order) => ({ ...order, inForce: order.inForce.filter(concerns) }))
+/** The holds in force that the order replaces or ends, with the types concerned. */
+export function replacedBy(order: HoldOrder, audited: readonly AuditedOrder[]): AuditedOrder[] {
+  return audited
+    .map((one) => ({ ...one, inForce: one.inForce.filter((type) => covers(order, type)) }))
     .filter(({ inForce }) => inForce.length > 0);
+}
+
+/** A hold that its operator still wants: not released since, though another operator's hold may have replaced it. */
+export interface WantedHold {
+  readonly order: HoldOrder;
+  readonly type: string;
+  readonly lane: number;
+  /** When it would end: its own end, or that of the hold in force. */
+  readonly endsMs: number;
+  /** Another operator's hold is in force in its place. */
+  readonly isReplaced: boolean;
+}
+
+type Wanted = Pick<WantedHold, 'order' | 'type' | 'lane'>;
+
+/**
+ * What the order would let go of others, at once or before its wanted end. What no hold in force covers is not let go by an order, nor
+ * what ends sooner without it.
+ */
+export function othersEndedBy(order: HoldOrder, orders: readonly LaneOrder[], nowMs: number): WantedHold[] {
+  const orderEndMs = order.action === 'RELEASE' ? nowMs : endMs(order);
+  return wantedHolds(orders, nowMs).filter(
+    ({ endsMs, order: other, type }) => other.operator !== order.operator && covers(order, type) && endsMs > orderEndMs,
+  );
+}
+
+/** The holds that their operators still want, where a hold is in force. */
+export function wantedHolds(orders: readonly LaneOrder[], nowMs: number): WantedHold[] {
+  const states = holdsByLane(orders);
+  return notReleased(orders).flatMap(({ lane, order, type }) => {
+    const held = states.get(lane)?.holds[type];
+    const endsMs = held === undefined ? nowMs : Math.min(endMs(held), endMs(order));
+    const isReplaced = held?.operator !== order.operator;
+    return endsMs > nowMs ? [{ lane, order, type, endsMs, isReplaced }] : [];
+  });
+}
+
+function notReleased(orders: readonly LaneOrder[]): Wanted[] {
+  let wanted: Wanted[] = [];
+  for (const { lane, order } of orders) {
+    const isHold = order.action === 'HOLD';
+    const added = isHold ? typesOf(order).map((type) => ({ order, type, lane })) : [];
+    // A release ends every wish; a hold, its operator's earlier one.
+    const isOver = (one: Wanted): boolean =>
+      one.lane === lane && covers(order, one.type) && !(isHold && one.order.operator !== order.operator);
+    wanted = [...wanted.filter((one) => !isOver(one)), ...added];
+  }
+  return wanted;
+}
+
+/** Each order once, with the types and lanes concerned. */
+export function wantedInWords(wanted: readonly WantedHold[], laneCount: number): string[] {
+  return [...Map.groupBy(wanted, ({ order }) => JSON.stringify(order)).values()].flatMap((ones) => {
+    const [one] = ones;
+    return one === undefined ? [] : holdText({ ...one.order, ...inForceOf(ones, laneCount) });
+  });
 }
 
 /** Who ordered which hold, when and why. */

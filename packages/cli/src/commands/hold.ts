@@ -8,8 +8,16 @@ import { settledWithin } from 'payment-processor-contract/settled-within';
 import { CLI_SETTING_NAMES, requireSettings, type CliSettings } from '../context.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { reasonOf } from '../failures.ts';
-import { auditOf, holdText, readOrders, replacedBy, type AuditedOrder, type ReadOrders } from '../hold-audit.ts';
-import { othersEndedBy, wantedInWords } from '../hold-others.ts';
+import {
+  auditOf,
+  holdText,
+  othersEndedBy,
+  readOrders,
+  replacedBy,
+  wantedInWords,
+  type AuditedOrder,
+  type ReadOrders,
+} from '../hold-audit.ts';
 import type { Output } from '../output.ts';
 import { awaitConfirmation, placeOrder } from '../operator-hold.ts';
 import { waitOption, instant } from '../option-values.ts';
@@ -113,10 +121,10 @@ async function requireOwnHolds(settings: CliSettings, order: HoldOrder, output: 
   const reading = readOrders(settings);
   if (!(await settledWithin(reading, NOTE_READING_AFTER_MS))) output.note(`reading whose holds this ${name} ends`);
   const isRead = await settledWithin(reading, READ_HOLDS_MS_MAX);
-  const { hidden, laneCount, records } = isRead
+  const { hidden, laneCount, orders } = isRead
     ? await reading
-    : { hidden: ['no answer in time'], laneCount: 0, records: [] };
-  const others = wantedInWords(othersEndedBy(order, records, Date.now()), laneCount).join('; ');
+    : { hidden: ['no answer in time'], laneCount: 0, orders: [] };
+  const others = wantedInWords(othersEndedBy(order, orders, Date.now()), laneCount).join('; ');
   if (others !== '') {
     const stop = until === null ? '' : '. Without --until a hold is never refused';
     const when = until === null ? 'would let that go' : `would let that go at ${until}`;
@@ -145,10 +153,10 @@ async function replacedHolds(output: Output, order: HoldOrder, before: Promise<R
   let wanted: string[] = [];
   let unread = ['no answer yet'];
   const reading = before.then(
-    ({ hidden, laneCount, records }) => {
+    ({ hidden, laneCount, orders }) => {
       unread = [...hidden];
-      replaced = replacedBy(order.commandTypes, auditOf(records, laneCount, nowMs));
-      wanted = wantedInWords(othersEndedBy(order, records, nowMs), laneCount);
+      replaced = replacedBy(order, auditOf(orders, laneCount, nowMs));
+      wanted = wantedInWords(othersEndedBy(order, orders, nowMs), laneCount);
     },
     (error: unknown) => {
       unread = [reasonOf(error)];

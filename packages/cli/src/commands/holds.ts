@@ -2,8 +2,7 @@
 import type { CliCommand } from '../cli-command.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import { CLI_SETTING_NAMES, requireSettings } from '../context.ts';
-import { auditOf, inForceText, readOrders, type AuditedOrder } from '../hold-audit.ts';
-import { wantedHolds, wantedInWords } from '../hold-others.ts';
+import { auditOf, inForceText, readOrders, wantedHolds, wantedInWords, type AuditedOrder } from '../hold-audit.ts';
 import { requireAllRead } from '../topic-reading.ts';
 
 export function addHoldsCommand(program: CliCommand): void {
@@ -22,11 +21,10 @@ Examples:
     )
     .runs(async (output) => {
       const settings = requireSettings(CLI_SETTING_NAMES);
-      const { hidden, laneCount, records } = await readOrders(settings);
+      const { hidden, laneCount, orders } = await readOrders(settings);
       const nowMs = Date.now();
-      const orders = auditOf(records, laneCount, nowMs);
-      for (const order of orders) output.document(order, orderText(order));
-      const replaced = wantedHolds(records, nowMs).filter(({ isReplaced }) => isReplaced);
+      for (const order of auditOf(orders, laneCount, nowMs)) output.document(order, orderText(order));
+      const replaced = wantedHolds(orders, nowMs).filter(({ isReplaced }) => isReplaced);
       for (const text of wantedInWords(replaced, laneCount))
         output.note(`replaced by another operator's hold, still wanted: ${text}`);
       requireAllRead(hidden);

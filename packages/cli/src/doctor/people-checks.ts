@@ -24,8 +24,8 @@ function notRead(cut: string): string {
 }
 
 export async function checkHolds(settings: CliSettings): Promise<CheckMessages> {
-  const { hidden, laneCount, records } = await readOrders(settings);
-  const holds = auditOf(records, laneCount, Date.now()).filter(({ inForce }) => inForce.length > 0);
+  const { hidden, laneCount, orders } = await readOrders(settings);
+  const holds = auditOf(orders, laneCount, Date.now()).filter(({ inForce }) => inForce.length > 0);
   const unread = hidden.map((cut) => notChecked(notRead(cut)));
   if (holds.length === 0 && unread.length === 0) return ok('none');
   const held = holds.map((audited) =>
