@@ -1,9 +1,8 @@
-/** Performs a call and answers it, applying a fault if one hits. */
+/** Performs a call and answers it, applying a fault if one hits; and writes any answer. */
 import { perform, type Call } from './perform.ts';
 import type { FaultRule } from './faults.ts';
 import { errorReply, type Reply } from './replies.ts';
 import type { Sandbox } from './sandbox.ts';
-import { writeHalf, writeReply } from './writing.ts';
 import type { ServerResponse } from 'node:http';
 
 /** Cuts a held connection if the client never gives up. */
@@ -62,4 +61,22 @@ function injected({ body, contentType, httpStatus: status, retryAfter }: FaultRu
     ...(retryAfter === undefined ? {} : { 'retry-after': retryAfter }),
   };
   return { status, bodyText: body ?? reply.bodyText, headers };
+}
+
+export function writeReply(response: ServerResponse, reply: Reply, headers: Record<string, string> = {}): void {
+  response.end(writeHead(response, reply, headers));
+}
+
+/** Sends the head with the whole length and half of the body, then cuts the connection. */
+function writeHalf(response: ServerResponse, reply: Reply): void {
+  const bytes = writeHead(response, reply);
+  response.write(bytes.subarray(0, bytes.length >> 1), () => response.socket?.destroy());
+}
+
+/** @returns the body */
+function writeHead(response: ServerResponse, reply: Reply, headers: Record<string, string> = {}): Buffer {
+  const bytes = Buffer.from(reply.bodyText);
+  const own = { 'content-type': 'application/json', 'content-length': bytes.length };
+  response.writeHead(reply.status, { ...own, ...reply.headers, ...headers });
+  return bytes;
 }

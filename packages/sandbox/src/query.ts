@@ -1,5 +1,4 @@
-/** Query strings: each known parameter at most once, decoded strictly; and the forms of their values. */
-import { z } from 'zod';
+/** Query strings: each known parameter at most once, decoded strictly. */
 import type { Problem } from './replies.ts';
 
 export type ReadQuery = { ok: true; parameters: ReadonlyMap<string, string> } | { ok: false; problems: Problem[] };
@@ -30,11 +29,4 @@ export function decoded(text: string): string | null {
   } catch {
     return null;
   }
-}
-
-const DATE_TIME = z.iso.datetime({ offset: true });
-
-/** Milliseconds since 1970 of an ISO 8601 date-time with its zone; null for any other text. */
-export function instantOf(text: string): number | null {
-  return DATE_TIME.safeParse(text).success ? Date.parse(text) : null;
 }

@@ -9,11 +9,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { authenticated } from './authentication.ts';
 import { control } from './control.ts';
-import { deliver } from './delivery.ts';
+import { deliver, writeReply } from './delivery.ts';
 import { routeOf, VERSION_SEGMENT } from './operations.ts';
 import { errorReply, type Reply } from './replies.ts';
 import type { Sandbox } from './sandbox.ts';
-import { writeReply } from './writing.ts';
 
 /** Far larger than any request of the interface. */
 const BODY_MAX_BYTES = 256 * 1024;

@@ -65,18 +65,6 @@ export async function checkKafka(): Promise<Finding[]> {
   return [...cluster, ...topics, ...rest.flat()];
 }
 
-/** Messages that wait in the sandbox's topic while it is off. */
-async function checkUnread(kafka: CliKafka, settings: GroupSettings): Promise<CheckMessage[]> {
-  if (settings.SANDBOX_COMMANDS) return [];
-  const topic = topicNames(settings.TOPIC_PREFIX).commands['simulate-uma-receive'];
-  const { total } = sumOf((await readLag(kafka, settings, [topic])).lanes);
-  if (total === 0n) return [];
-  const what = `no processor reads ${total} messages of ${topic}, because SANDBOX_COMMANDS is off`;
-  return [
-    problem(`${what}: set SANDBOX_COMMANDS=true if these processors call a sandbox, or stop publishing such messages`),
-  ];
-}
-
 type GroupSettings = Pick<Config, (typeof GROUP_NAMES_NEEDED)[number]>;
 
 async function checkGroup(kafka: CliKafka, settings: GroupSettings): Promise<CheckMessages> {
@@ -133,15 +121,23 @@ function stableFindings({ members }: GroupDescription, settings: GroupSettings):
 
 async function checkLag(settings: GroupSettings): Promise<CheckMessages> {
   const { commands, ...others } = topicNames(settings.TOPIC_PREFIX);
-  const topics = Object.entries(commands)
-    .filter(([type]) => type !== 'simulate-uma-receive' || settings.SANDBOX_COMMANDS)
-    .map(([, topic]) => topic);
-  const [sandbox, held] = await Promise.all([
-    checkUnread(cliKafka(settings), settings),
-    readHeldBack(cliKafka(settings), [...topics, ...Object.values(others)]),
+  const topics = Object.values(commands);
+  const sandboxTopic = commands['simulate-uma-receive'];
+  const isRead = (topic: string): boolean => topic !== sandboxTopic || settings.SANDBOX_COMMANDS;
+  const kafka = cliKafka(settings);
+  const [{ lanes, missing }, held] = await Promise.all([
+    readLag(kafka, settings, topics),
+    readHeldBack(kafka, [...topics.filter(isRead), ...Object.values(others)]),
   ]);
-  const unread = [...sandbox, ...held.map((partition) => problem(heldText(partition)))];
-  return lagFindings(await readLag(cliKafka(settings), settings, topics), unread, Date.now());
+  const unread = held.map((partition) => problem(heldText(partition)));
+  const { total } = sumOf(lanes.filter(({ topic }) => !isRead(topic)));
+  if (total > 0n) unread.unshift(problem(unreadText(sandboxTopic, total)));
+  const read = { lanes: lanes.filter(({ topic }) => isRead(topic)), missing: missing.filter(isRead) };
+  return lagFindings(read, unread, Date.now());
+}
+
+function unreadText(topic: string, messages: bigint): string {
+  return `no processor reads ${messages} messages of ${topic}, because SANDBOX_COMMANDS is off: set SANDBOX_COMMANDS=true if these processors call a sandbox, or stop publishing such messages`;
 }
 
 /** @param unread messages that no lag counts */
