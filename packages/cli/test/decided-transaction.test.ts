@@ -4,7 +4,7 @@ import type { ClientSettings } from 'payment-processor-client/internal/settings'
 import type { ListReading, TransactionFilter } from '../../../src/api/types.ts';
 import { checkTransaction, lookForEffect, lookForPublishedEffect } from '../src/decided-transaction.ts';
 import type { Output } from '../src/output.ts';
-import { checkSettling } from '../src/settling-checks.ts';
+import { checkSettling } from '../src/decision-checks.ts';
 import { idsOfPayment, mayHaveMade, ownersInWords } from '../src/transaction-owners.ts';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import type { Transaction } from 'payment-processor-contract/types';

@@ -3,11 +3,13 @@ import { Option } from 'commander';
 import type { CliCommand } from '../cli-command.ts';
 import { CLIENT_SETTING_NAMES, createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { Entry } from '../../../../src/ledger/entry.ts';
+import { OPERATOR_DECISIONS } from '../../../../src/ledger/operator.ts';
 import { DECISION_HEADER } from '../../../../src/producers/result-events.ts';
 import { topicNames } from 'payment-processor-contract/topics';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
 import { requireSettings, requireKey } from '../context.ts';
 import type { CheckResult } from '../decided-transaction.ts';
+import { checkRetry, checkSettling } from '../decision-checks.ts';
 import { eventDocument, eventText, isoOf, resultText, placeText } from '../event-output.ts';
 import { CliFailure, unsent } from '../exit-codes.ts';
 import { phaseText, readEntry, noEntryText } from '../ledger.ts';
@@ -15,19 +17,14 @@ import { submitDecision, type DecidedResult } from '../operator-decision.ts';
 import { waitOption, wholeNumber } from '../option-values.ts';
 import type { Output } from '../output.ts';
 import { canAsk, checkTexts, confirm, operatorName } from '../operator.ts';
-import { checkRetry } from '../retry-checks.ts';
-import { checkSettling } from '../settling-checks.ts';
 import { keyCommand } from '../key-command.ts';
-
-const DECISIONS = ['EXECUTED', 'NOT_EXECUTED', 'RETRY'] as const;
-type DecisionName = (typeof DECISIONS)[number];
 
 /** The processor's limits. */
 const TEXT_MAX = 2_000;
 const REVISION_MAX = 2 ** 31 - 1;
 
 interface ResolveFlags {
-  decision: DecisionName;
+  decision: (typeof OPERATOR_DECISIONS)[number];
   reason: string;
   operator?: string;
   transactionId?: string;
@@ -42,7 +39,9 @@ export function addResolveCommand(program: CliCommand): void {
     .command('resolve')
     .description("publish a decision on a command's result, after you looked the payment up at the service")
     .argument('<key>', "the command's key")
-    .addOption(new Option('--decision <decision>', "the operator's decision").choices(DECISIONS).makeOptionMandatory())
+    .addOption(
+      new Option('--decision <decision>', "the operator's decision").choices(OPERATOR_DECISIONS).makeOptionMandatory(),
+    )
     .requiredOption('--reason <text>', 'why; kept with the decision')
     .option('--operator <name>', 'who decides; default: PAYMENTS_OPERATOR or the system user')
     .option(

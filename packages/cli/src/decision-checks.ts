@@ -1,9 +1,10 @@
-/** Before EXECUTED or NOT_EXECUTED: what the service and the published events say against the decision. */
+/** Before a decision: what the service, the published events and earlier redrives say against it. */
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
+import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import { readSomeSettings } from 'payment-processor-contract/config';
 import { topicNames } from 'payment-processor-contract/topics';
 import { subjectOf } from '../../../src/ledger/effect.ts';
-import type { Entry } from '../../../src/ledger/entry.ts';
+import { proofOf, type Entry } from '../../../src/ledger/entry.ts';
 import { API_SETTING_NAMES, laneIn, withPaymentApi } from './context.ts';
 import {
   checkTransaction,
@@ -14,9 +15,13 @@ import {
   type PublishedChanges,
 } from './decided-transaction.ts';
 import { unreadableText } from './event-output.ts';
+import { readEntry } from './ledger.ts';
 import type { Output } from './output.ts';
+import { relatedDoubts } from './payment-doubts.ts';
+import { RedriveFamilies } from './redrive-families.ts';
+import { readNotes } from './redrive-notes.ts';
 import { readStatusHistory, type StatusEvent } from './status-history.ts';
-import { deletedSince } from './topic-reading.ts';
+import { deletedSince, requireNothingHidden } from './topic-reading.ts';
 import { CLOCK_DIFFERENCE_MS_MAX, isMadeByCall, sentMsOf } from './transaction-comparison.ts';
 import { lookForOwners } from './transaction-owners.ts';
 
@@ -27,6 +32,7 @@ export interface SettlingDecision {
 }
 
 /**
+ * Before EXECUTED or NOT_EXECUTED.
  * @returns the service's state of the operator's transaction, or else of the one that the command names; and whether
  *   the operator's transaction belongs to another command
  */
@@ -98,4 +104,34 @@ function transactionIn(events: readonly StatusEvent[]): string | null {
     return event.kind === 'transaction-status' ? event.key : event.value.transactionId;
   });
   return ids.find((id) => id !== null) ?? null;
+}
+
+/** Whether a RETRY may pay a second time. Where none is possible, the processor says so. */
+export async function checkRetry(settings: ClientSettings, entry: Entry): Promise<CheckResult[]> {
+  const outcome = entry.phase.state === 'DONE' ? entry.phase.outcome : 'UNKNOWN';
+  if (!OUTCOMES[outcome].isRetriable) return [];
+  const doubts = await lookForRedrives(settings, entry.key);
+  return [{ doubt: null, notes: warningsOf(entry, outcome) }, ...doubts.map((doubt) => ({ doubt, notes: [] }))];
+}
+
+/** On UNKNOWN, the processor first settles whether the earlier call took effect. */
+function warningsOf(entry: Entry, outcome: Outcome): string[] {
+  if (outcome === 'UNKNOWN') return [];
+  const asked = `ask the publisher first: after ${outcome} it may have sent the payment under a new key, and then the RETRY pays a second time`;
+  const decided =
+    "a call was sent, and only an operator's word says that it took no effect: look the payment up again first. If it was made, the RETRY pays a second time";
+  return [asked, ...(proofOf(entry)?.by === 'OPERATOR' ? [decided] : [])];
+}
+
+/** The command's message, or an earlier one of the same payment, may have been redriven under another key as well. */
+async function lookForRedrives(settings: ClientSettings, key: string): Promise<string[]> {
+  const { hidden, notes } = await readNotes(settings);
+  requireNothingHidden(hidden);
+  const command = { place: null, origin: key };
+  // A message under this key gets this command's result.
+  const elsewhere = [...notes.values()].flat().filter((note) => note.key !== key || note.letterKey !== key);
+  const families = new RedriveFamilies(elsewhere);
+  const entries = new Map<string, Entry | null>();
+  for (const earlier of families.ancestorsOf(command)) entries.set(earlier, await readEntry(settings, earlier));
+  return relatedDoubts(command, families, entries);
 }
