@@ -338,17 +338,6 @@ describe('dead-letters redrive of one', () => {
     for (const key of keys.filter((other) => other !== winner)) expect(await known(key)).toBe(3);
   });
 
-  test('of a copy without a key requires the flag: who repeats a message without a result sends it as it is', async () => {
-    const [first, copy] = [
-      await bury(null, commandOf('twice'), 'twice-1'),
-      await bury(null, commandOf('twice'), 'twice-2'),
-    ];
-    expect(await letters('redrive', first, '--key', 'twice-a', '--yes')).toMatchObject({ code: 0 });
-    const run = await letters('redrive', copy, '--key', 'twice-b', '--yes');
-    expect(run).toMatchObject({ code: 7, stdout: '' });
-    expect(run.stderr).toMatch(/redriven under twice-a by .* requires --again-may-pay-twice/);
-  });
-
   test('of a message that was buried by reference reads the original, or says where it was', async () => {
     const topic = stack().topics.commands['transfer-in'];
     const command = commandOf('original');
@@ -389,7 +378,7 @@ describe('dead-letters redrive of one', () => {
     expect(whole).toMatchObject({ code: 0 });
     const result = await stack().journal.result('by-reference-3');
     expect(result.value).toMatchObject({ outcome: 'ACCEPTED', commandId: 'original' });
-    // The copy that was buried whole is known as the same message.
+    // The copy that was buried whole is known as the same message: who repeats one without a result sends it as it is.
     const copy = await letters('redrive', place, '--key', 'by-reference-4', '--yes');
     expect(copy).toMatchObject({ code: 7, stdout: '' });
     expect(copy.stderr).toMatch(/redriven under by-reference-3 by .* requires --again-may-pay-twice/);

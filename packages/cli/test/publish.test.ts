@@ -100,11 +100,4 @@ describe('publish', () => {
     expect(run.documents).toMatchObject([{ kind: 'result', key, value: { outcome } }]);
     expect(run.stdout).toContain('"offset":9007199254740993');
   });
-
-  test('with --await exits with 5 when no result comes in time', async () => {
-    const run = await published('--key', 'silent-3', '--value', value, '--await', '--await-for', '300ms');
-    expect(run.code).toBe(5);
-    expect(run.stderr).toContain('silent-3');
-    expect(run.stderr).not.toContain('transaction');
-  });
 });

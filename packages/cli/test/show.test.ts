@@ -203,17 +203,6 @@ describe('show KEY', () => {
     expect(await cli('ledger', 'show', 'a.execute')).toMatchObject({ code: 2 });
   });
 
-  test('of a key that an open transaction hides does not say that it is known nowhere', async () => {
-    const { kafka, topics } = stack();
-    const end = await openTransaction(kafka, topics.commands['transfer-in'], laneOf('unseen', LANES));
-    await stack().publisher.publish('transfer-in', 'unseen', transferInOf('unseen'));
-    const run = await show('unseen');
-    await end();
-    expect(run).toMatchObject({ code: 1, stdout: '' });
-    expect(run.stderr).toMatch(/the records read under .* have nothing about unseen.*\n {2}not read: 2 messages of /);
-    await stack().journal.result('unseen');
-  });
-
   test.each(['results', 'ledger', 'transactionStatusChanged', 'quoteStatusChanged'] as const)(
     'of a payment of which an open transaction may hide the %s does not say that it does not exist',
     async (topic) => {

@@ -4,8 +4,7 @@ import { CLIENT_SETTING_NAMES, type ClientSettings } from 'payment-processor-cli
 import type { Entry } from '../../../../src/ledger/entry.ts';
 import { settledWithin } from 'payment-processor-contract/settled-within';
 import { keyHash } from 'payment-processor-contract/key-hash';
-import { topicNames } from 'payment-processor-contract/topics';
-import { cliKafka, requireSettings, requireKey } from '../context.ts';
+import { requireSettings, requireKey } from '../context.ts';
 import { eventDocument, eventText } from '../event-output.ts';
 import { CliFailure } from '../exit-codes.ts';
 import { masksOf } from '../masking.ts';
@@ -18,7 +17,6 @@ import { storyDocument, storyText } from '../story/story-output.ts';
 import { scanLedger } from '../ledger.ts';
 import { isUnknown, type Story } from '../story/story.ts';
 import { lateText } from '../topic-reading.ts';
-import { heldText, readHeldBack } from '../lag.ts';
 
 const NEWEST_DEFAULT = 1_000_000;
 const NEWEST_MAX = 1_000_000_000;
@@ -117,10 +115,7 @@ interface ShowOptions {
 async function showKey(settings: ClientSettings, key: string, options: ShowOptions, output: Output): Promise<void> {
   const ofLane = await readStory(settings, key, options, output);
   const story = isUnknown(ofLane) ? await withStrays(settings, ofLane, options) : ofLane;
-  if (isUnknown(story)) {
-    const held = await readHeldBack(cliKafka(settings), Object.values(topicNames(settings.TOPIC_PREFIX).commands));
-    throw nothingFound(settings.TOPIC_PREFIX, story, held.map(heldText));
-  }
+  if (isUnknown(story)) throw nothingFound(settings.TOPIC_PREFIX, story);
   if (isUnknown(ofLane)) {
     const partitions = [...new Set(story.messages.map(({ partition }) => partition))].join(', ');
     output.note(
@@ -130,13 +125,12 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
   output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));
 }
 
-function nothingFound(prefix: string, { cuts, isCutShort, key }: Story, held: readonly string[]): CliFailure {
-  const unread = [...cuts, ...held];
+function nothingFound(prefix: string, { cuts, isCutShort, key }: Story): CliFailure {
   const text =
-    unread.length > 0
+    cuts.length > 0
       ? `the records read under TOPIC_PREFIX=${prefix} have nothing about ${key}, but not all were read: it may still exist`
       : `${key} is known nowhere under TOPIC_PREFIX=${prefix}: it has no message, ledger entry, result, decision or dead letter, or none is kept any more`;
-  return notFound(text, unread, isCutShort || held.length > 0);
+  return notFound(text, cuts, isCutShort);
 }
 
 async function showPayment(settings: ClientSettings, id: string, options: ShowOptions, output: Output): Promise<void> {
