@@ -414,21 +414,6 @@ describe('dead-letters redrive of one', () => {
     expect((await stack().journal.result('unheard-again')).value.outcome).toBe('ACCEPTED');
   });
 
-  test.each([
-    ['neither came with an id', 'unnamed', {}],
-    ['both came with one id', 'one-id', { ce_id: 'one-id' }],
-  ])('does not take the result of another message for that of its own, though %s', async (_how, name, ids) => {
-    const place = await buryWithoutType(name, 1, ids);
-    await processor.stop();
-    const key = `${name}-again`;
-    const headers = { 'content-type': 'application/json', ...ids };
-    await stack().publishRaw('transfer-in', { key, value: stringifyLossless(transferInOf(key, 2n)), headers });
-    const run = redrive(place, '--key', key, ...JSON_TYPE, '--await', '--yes');
-    await stack().journal.deadLetter((note) => note.headers['dlq-redriven-key'] === key, 'the mark of the redrive');
-    processor = await stack().startProcessor();
-    expect(await run).toMatchObject({ code: 4, documents: [{ status: 'published', outcome: 'CONFLICT' }] });
-  });
-
   test('a letter whose id is too long for any result to name is refused, until it is given another', async () => {
     const place = await buryWithoutType('long-id', 100, { ce_id: 'x'.repeat(1_025) });
     const args = [place, '--key', 'long-id-1', ...JSON_TYPE, '--await', '--yes'];

@@ -1,10 +1,13 @@
 /** The report of a run that breaks off: the outcome of each letter, whatever happened to the others. Pure. */
 import { setImmediate as turn } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { PaymentClientError } from 'payment-processor-client/internal/client-error';
 import { LiveEvents } from 'payment-processor-client/internal/live-events';
 import { PublishError, type KeyedRecord } from 'payment-processor-client/internal/kafka/record-publisher';
+import { fingerprintOf } from 'payment-processor-client/internal/publisher';
 import { ResultAwaiter } from 'payment-processor-client/internal/result-awaiter';
+import { stringifyLossless } from 'payment-processor-contract/lossless-json';
+import { transferInOf } from '../../../test/support/commands.ts';
 import { tallyOf } from '../src/redrive-report.ts';
 import { redriveEach, type RedriveParts } from '../src/redrive-run.ts';
 
@@ -105,6 +108,26 @@ test('a registry that does not answer fails the run before a letter is marked', 
   await expect(redriveEach(framed, run)).rejects.toThrow('no registry');
   expect([marked, run.sent]).toEqual([[], []]);
 });
+
+test.each([
+  ['came without an id', {}],
+  ['has the id of another', { ce_id: [Buffer.from('one-id')] }],
+])(
+  'a message that %s is not answered by the result of other fields: it is awaited by id and fields',
+  async (_, ids) => {
+    const [plan, fields] = [planOf(0), transferInOf('key-0')];
+    const headers = { 'content-type': [Buffer.from('application/json')], ...ids };
+    const letter = { ...plan.letter, value: Buffer.from(stringifyLossless(fields)), headers };
+    const wait = vi.fn<ResultAwaiter['expect']>().mockRejectedValue(new Error('none came'));
+    const publish = vi.fn<RedriveParts['publisher']['publish']>().mockResolvedValue({ partition: 0, offset: 0n });
+    const run = parts({ publisher: { publish }, results: { expect: wait }, registry: {} as never });
+    await Promise.all(await redriveEach([{ ...plan, letter }], run));
+    const commandId = String(publish.mock.calls[0]?.[0].headers['ce_id']);
+    expect(commandId).toMatch('ce_id' in ids ? /^one-id$/ : /^[0-9a-f-]{36}$/);
+    const fingerprint = fingerprintOf('transfer-in', 'key-0', fields);
+    expect(wait.mock.calls).toEqual([['key-0', { commandId, fingerprint, type: 'transfer-in', timeoutMs: 1 }]]);
+  },
+);
 
 test('the end of the subscription takes the others neither their message nor their line', async () => {
   const live = new LiveEvents();
