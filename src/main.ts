@@ -122,7 +122,7 @@ const letters = new DeadLetterWatch({
   groupId: `${config.KAFKA_GROUP_ID}-ledger-letters`,
   clientId: `${config.KAFKA_GROUP_ID}@${deployment.host}@letters`,
   topic: topics.deadLetters,
-  ends: () => lanes.topicEnds(topics.deadLetters),
+  ends: () => lanes.offsets.ends(topics.deadLetters),
   partitionCount: config.LANES,
   sessionTimeoutMs: config.KAFKA_SESSION_TIMEOUT_MS,
   // The lanes' clients already log what Kafka does.

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Admin } from 'kafkajs';
 import { test } from 'vitest';
 import { GroupMember, type FetchedBatch, type MemberHandlers } from '../../src/consumers/group-member.ts';
+import { clientIdOf } from '../../src/consumers/group-processes.ts';
 import { sleep } from '../../src/consumers/signal.ts';
 import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
 import { systemClock } from 'payment-processor-contract/clock';
@@ -116,7 +117,7 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
       standing: { announce: () => false, shouldRejoin: () => false },
       settings: kafka().settings,
       groupId,
-      clientId: `${groupId}-${randomUUID()}`,
+      clientId: clientIdOf(groupId, `${randomUUID()}@a-host`),
       topics: [topic],
       laneCount,
       sessionTimeoutMs: SESSION_TIMEOUT_MS,

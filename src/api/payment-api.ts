@@ -8,7 +8,7 @@ import { systemClock, type Clock } from 'payment-processor-contract/clock';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { createBreaker, type Breaker, type BreakerEvidence, type BreakerStage } from './breaker.ts';
 import { createHttpClient, type ApiCredentials, type HttpClient, type HttpClientOptions } from './client.ts';
-import { createPerformer, type PerformOptions } from './perform.ts';
+import { createPerform, type PerformOptions } from './perform.ts';
 import { listRequestParts } from './requests.ts';
 import { createServiceCheck } from './service-check.ts';
 import { readTransactionPage } from './transaction-list.ts';
@@ -53,7 +53,7 @@ export interface PaymentApiOptions {
   credentials: () => ApiCredentials;
   /** Overall deadline of one call. */
   timeoutMs: number;
-  /** Changes under way at once. */
+  /** Changes that the caller has under way at once, at most. */
   maxConcurrency: number;
   breakerErrorPercent: number;
   breakerResetMs: number;
@@ -79,7 +79,6 @@ export interface OperationSnapshot {
 
 export interface PaymentApiSnapshot {
   state: ServiceState;
-  callsUnderWay: number;
   operations: Record<CommandType, OperationSnapshot>;
 }
 
@@ -207,14 +206,13 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
 
   const allowance = (operation: CommandType): number => (heldBecause() === null ? breakers[operation].allowance() : 0);
 
-  const performer = createPerformer({
+  const perform = createPerform({
     client: changes,
     breakers,
     service,
     closure,
     clock,
     timeoutMs: options.timeoutMs,
-    maxConcurrency: options.maxConcurrency,
     onOwnFault: (operation, errorName) => log('error', 'call-own-failure', { operation, error: errorName }),
   });
 
@@ -226,7 +224,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
     allowance,
     perform: async (request, performOptions) => {
       const startedMs = clock.monotonicMs();
-      const reading = await performer.perform(request, performOptions);
+      const reading = await perform(request, performOptions);
       options.onCall?.({
         operation: request.operation,
         outcomeKind: reading.kind,
@@ -254,7 +252,6 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
     },
     snapshot: () => ({
       state: service.state(),
-      callsUnderWay: performer.callsUnderWay(),
       operations: Object.fromEntries(
         COMMAND_TYPES.map((operation) => [operation, snapshotOf(breakers[operation], allowance(operation))]),
       ) as Record<CommandType, OperationSnapshot>,

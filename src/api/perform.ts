@@ -37,20 +37,15 @@ export interface PerformParts {
   closure: (operation: CommandType) => Closure | null;
   clock: Clock;
   timeoutMs: number;
-  maxConcurrency: number;
   /** A fault of our own; `errorName` is only its class. */
   onOwnFault: (operation: CommandType, errorName: string) => void;
 }
 
-export interface Performer {
-  /** Never rejects; settles within the timeout and a small margin. */
-  perform(request: ChangeRequest, options: PerformOptions): Promise<Reading>;
-  callsUnderWay(): number;
-}
+/** Never rejects; settles within the timeout and a small margin. */
+export type Perform = (request: ChangeRequest, options: PerformOptions) => Promise<Reading>;
 
-export function createPerformer(parts: PerformParts): Performer {
-  const { client, breakers, service, closure, clock, timeoutMs, maxConcurrency } = parts;
-  let callsUnderWay = 0;
+export function createPerform(parts: PerformParts): Perform {
+  const { client, breakers, service, closure, clock, timeoutMs } = parts;
 
   const attempt = async (
     { fields, operation }: ChangeRequest,
@@ -99,40 +94,31 @@ export function createPerformer(parts: PerformParts): Performer {
     const { operation } = request;
     const closedBy = closure(operation);
     if (closedBy !== null) return neverSent(closedBy.reason);
-    if (callsUnderWay >= maxConcurrency) return neverSent('all call slots are taken');
     if (!IDEMPOTENCY_KEY.test(options.idempotencyKey))
       return neverSent('the idempotency key cannot be sent as a header');
     const requestParts = partsOrNull(request);
     if (requestParts === null) return neverSent('no request can be built from the fields of the command');
     const startedMs = clock.monotonicMs();
-    callsUnderWay += 1;
-    try {
-      const reading = await breakers[operation].run(() => attempt(request, requestParts, options));
-      if (reading === null) return neverSent(`the breaker of ${operation} lets no further call through now`);
-      const leftMs = Math.max(0, timeoutMs - (clock.monotonicMs() - startedMs));
-      return await judged(reading, leftMs + JUDGE_MARGIN_MS);
-    } finally {
-      callsUnderWay -= 1;
-    }
+    const reading = await breakers[operation].run(() => attempt(request, requestParts, options));
+    if (reading === null) return neverSent(`the breaker of ${operation} lets no further call through now`);
+    const leftMs = Math.max(0, timeoutMs - (clock.monotonicMs() - startedMs));
+    return judged(reading, leftMs + JUDGE_MARGIN_MS);
   };
 
-  return {
-    callsUnderWay: () => callsUnderWay,
-    perform: async (request, options) => {
-      const progress = { isSent: false };
-      const onSent = (): void => {
-        progress.isSent = true;
-        options.onSent?.();
-      };
-      try {
-        return await performOnce(request, { ...options, onSent });
-      } catch (error) {
-        // A bug that one command triggers must not stop a lane (invariant I6). The interrupted call may have been sent.
-        parts.onOwnFault(request.operation, error instanceof Error ? error.name : 'unknown');
-        const reason = 'an internal error of the processor';
-        return progress.isSent ? { kind: 'doubt', httpStatus: null, reason, rawResponse: null } : neverSent(reason);
-      }
-    },
+  return async (request, options) => {
+    const progress = { isSent: false };
+    const onSent = (): void => {
+      progress.isSent = true;
+      options.onSent?.();
+    };
+    try {
+      return await performOnce(request, { ...options, onSent });
+    } catch (error) {
+      // A bug that one command triggers must not stop a lane (invariant I6). The interrupted call may have been sent.
+      parts.onOwnFault(request.operation, error instanceof Error ? error.name : 'unknown');
+      const reason = 'an internal error of the processor';
+      return progress.isSent ? { kind: 'doubt', httpStatus: null, reason, rawResponse: null } : neverSent(reason);
+    }
   };
 }
 

@@ -4,7 +4,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { MemberDescription } from './topic-offsets.ts';
 
 export interface GroupProcess {
   /** In the form of `processName`. */
@@ -22,9 +21,9 @@ const ID_LENGTH = 8;
 /** Characters that no host name needs. They include `@`, which separates the parts of our ids. */
 const FOREIGN_CHARACTERS = /[^\w.-]/g;
 
-/** @param host the machine's name; in Kubernetes the pod's */
-export function newProcessId(host = hostname()): string {
-  return `${randomUUID()}@${host.replaceAll(FOREIGN_CHARACTERS, '-')}`;
+/** Names the machine, in Kubernetes the pod. */
+export function newProcessId(): string {
+  return `${randomUUID()}@${hostname().replaceAll(FOREIGN_CHARACTERS, '-')}`;
 }
 
 export function processName(processId: string): string {
@@ -38,9 +37,9 @@ export function clientIdOf(groupId: string, processId: string): string {
   return `${groupId}${host === undefined ? '-' : `@${host}@`}${id.slice(0, ID_LENGTH)}`;
 }
 
-export function groupProcess({ address, clientId, host, lanes }: MemberDescription): GroupProcess {
-  const machine = /@([\w.-]+)@[^@]*$/.exec(clientId)?.[1];
-  return { process: nameOf(machine, clientId.slice(-ID_LENGTH)), host, lanes, address };
+/** The name of the process with this client id. */
+export function clientProcess(clientId: string): string {
+  return nameOf(/@([\w.-]+)@[^@]*$/.exec(clientId)?.[1], clientId.slice(-ID_LENGTH));
 }
 
 function nameOf(host: string | undefined, id: string): string {

@@ -8,6 +8,7 @@ import type { Clock } from 'payment-processor-contract/clock';
 import { createKafka, PATIENT_RETRY, type KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
 import type { KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 import { settledWithin } from 'payment-processor-contract/settled-within';
+import { clientProcess, type GroupProcess } from './group-processes.ts';
 import { decodeMemberNote } from './member-note.ts';
 import { READ_UNCOMMITTED, type PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { BatchedQuestions } from './batched-questions.ts';
@@ -41,16 +42,6 @@ export interface WrittenTopic {
   readonly ends: ReadonlyMap<number, bigint>;
 }
 
-/** A member of the group. */
-export interface MemberDescription {
-  readonly clientId: string;
-  readonly host: string;
-  /** Ascending. */
-  readonly lanes: readonly number[];
-  /** Address of its HTTP endpoints; null: it announces none, or the group is between two generations. */
-  readonly address: string | null;
-}
-
 /** Isolation level in Kafka's protocol. */
 const READ_COMMITTED = 1;
 const STOP_DEADLINE_MS = 3_000;
@@ -81,7 +72,7 @@ export class TopicOffsets {
   readonly #bounds: Answers<Map<number, PartitionOffsets>> = new Map();
   readonly #written: Answers<WrittenTopic> = new Map();
   readonly #ids: Answers<string | null> = new Map();
-  readonly #members: Answers<MemberDescription[]> = new Map();
+  readonly #members: Answers<GroupProcess[]> = new Map();
   readonly #committed: Answers<Map<number, bigint>> = new Map();
 
   constructor(settings: KafkaSettings, options: { groupId: string; clientId: string; clock: Clock; log: KafkaLog }) {
@@ -117,11 +108,11 @@ export class TopicOffsets {
     });
   }
 
-  /** Members of the group, including those that have yet to rejoin. */
-  members(): Promise<MemberDescription[]> {
+  /** The processes of the group, as Kafka knows them, including those that have yet to rejoin. */
+  members(): Promise<GroupProcess[]> {
     return this.#shared(this.#members, this.#groupId, async () => {
       const { groups } = await this.#ask((admin) => admin.describeGroups([this.#groupId]));
-      return groups.flatMap(({ members }) => members).map(describedMember);
+      return groups.flatMap(({ members }) => members).map(processOf);
     });
   }
 
@@ -281,16 +272,17 @@ function byTopic(
   );
 }
 
-function describedMember({
+function processOf({
   clientHost,
   clientId,
   memberAssignment,
   memberMetadata,
-}: GroupDescription['members'][number]): MemberDescription {
+}: GroupDescription['members'][number]): GroupProcess {
   // Between two generations there is no assignment.
   const decoded = memberAssignment.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(memberAssignment);
   const lanes = [...new Set(Object.values(decoded?.assignment ?? {}).flat())].sort((left, right) => left - right);
-  return { clientId, host: clientHost.replace(/^\//, ''), lanes, address: decodeMemberNote(memberMetadata).address };
+  const { address } = decodeMemberNote(memberMetadata);
+  return { process: clientProcess(clientId), host: clientHost.replace(/^\//, ''), lanes, address };
 }
 
 function stopping(): Error {

@@ -11,16 +11,9 @@ import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
 import { GroupMember } from '../consumers/group-member.ts';
-import {
-  clientIdOf,
-  groupProcess,
-  newProcessId,
-  processName,
-  type GroupProcess,
-} from '../consumers/group-processes.ts';
+import { clientIdOf, newProcessId, processName } from '../consumers/group-processes.ts';
 import { MessageFailures } from '../consumers/message-failures.ts';
 import { OffsetReports } from '../consumers/offset-reports.ts';
-import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
@@ -71,7 +64,8 @@ export class LaneSet {
   readonly #settings: LaneSettings;
   readonly #processId = newProcessId();
   readonly #ledger: LedgerCopy;
-  readonly #offsets: TopicOffsets;
+  /** The group's offsets and members, and the topics' ends, according to the brokers. */
+  readonly offsets: TopicOffsets;
   readonly #poller: StatusPoller;
   readonly #member: GroupMember;
   readonly #standing: StandingAside;
@@ -111,7 +105,7 @@ export class LaneSet {
         onFatal,
       },
     });
-    this.#offsets = offsets;
+    this.offsets = offsets;
     this.#committer = committer;
     this.#poller = lanePoller({
       config,
@@ -172,9 +166,9 @@ export class LaneSet {
       groupId,
       committer: this.#committer,
       member: this.#member,
-      offsets: this.#offsets,
+      offsets,
       isMember: async (processId) =>
-        (await this.groupMembers()).some(({ process }) => process === processName(processId)),
+        (await offsets.members()).some(({ process }) => process === processName(processId)),
       ledgerTopicId: () => this.#ledger.topicId(),
       isConfirmed: () => this.#isConfirmed(),
       onStageChange: () => this.#stageChanged(),
@@ -205,7 +199,7 @@ export class LaneSet {
         },
         { lane: number, reading: (topic) => this.#ledger.reading(topic, number), stop: ledgerJumped },
       ]),
-      boundsOf: (topic, epochs) => this.#offsets.bounds(topic, epochs),
+      boundsOf: (topic, epochs) => offsets.bounds(topic, epochs),
       clock,
       log,
     });
@@ -217,7 +211,7 @@ export class LaneSet {
       committer,
       member: this.#member,
       askInputs: () => inputTopics.map((topic) => offsets.startOf(topic, 0)),
-      isServedByOthers: async () => (await this.groupMembers()).length > 0,
+      isServedByOthers: async () => (await offsets.members()).length > 0,
       isOver: () => this.#isStopping,
       clock,
     });
@@ -243,28 +237,8 @@ export class LaneSet {
     await this.#committer.close();
     // A hanging broker would delay this for minutes, and only tools need it.
     await settledWithin(this.#offsetReports.report(), REPORT_OFFSETS_MS_MAX);
-    await Promise.all([this.#member.stop(), this.#ledger.stop(), this.#offsets.stop()]);
+    await Promise.all([this.#member.stop(), this.#ledger.stop(), this.offsets.stop()]);
     this.#calls.close();
-  }
-
-  /** First and next offsets of a topic's partitions, according to the broker. */
-  topicEnds(topic: string): Promise<Map<number, PartitionOffsets>> {
-    return this.#offsets.ends(topic);
-  }
-
-  /** Offsets after the last record written, whether or not readers may have it yet. */
-  highWatermarks(topic: string): Promise<Map<number, bigint>> {
-    return this.#offsets.highWatermarks(topic);
-  }
-
-  /** The processes of the group, as Kafka knows them. */
-  async groupMembers(): Promise<GroupProcess[]> {
-    return (await this.#offsets.members()).map(groupProcess);
-  }
-
-  /** The group's offsets by partition, for lanes that are not open here. */
-  committedOffsets(topic: string): Promise<Map<number, bigint>> {
-    return this.#offsets.committed(topic);
   }
 
   status(): LaneSetStatus {

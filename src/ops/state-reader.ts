@@ -36,7 +36,7 @@ import { unknownResults } from './unknown-results.ts';
 
 export interface StateReaderOptions {
   readonly deployment: Deployment;
-  readonly lanes: OffsetSource & { status(): LaneSetStatus; ledger(): LedgerStatus };
+  readonly lanes: { readonly offsets: OffsetSource; status(): LaneSetStatus; ledger(): LedgerStatus };
   readonly api: Pick<PaymentApi, 'snapshot'>;
   /** What startup waits for; null: nothing, or startup is over. */
   readonly starting: () => StartWait | null;
@@ -86,7 +86,7 @@ export class StateReader {
       others: [topics.ledger],
       displayed: [topics.deadLetters],
     };
-    this.#ends = new TopicEnds(lanes, asked, clock);
+    this.#ends = new TopicEnds(lanes.offsets, asked, clock);
   }
 
   /** Synchronous: asks no other process. */

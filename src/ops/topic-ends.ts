@@ -6,6 +6,7 @@
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { GroupProcess } from '../consumers/group-processes.ts';
+import type { TopicOffsets } from '../consumers/topic-offsets.ts';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 import { settledWithin } from 'payment-processor-contract/settled-within';
 
@@ -17,15 +18,7 @@ const ANSWER_WAIT_MAX_MS = 1_000;
 const GIVE_UP_MS = 30_000;
 
 /** Asks the broker; may reject, may hang. */
-export interface OffsetSource {
-  /** First and next offset of each partition. */
-  topicEnds(topic: string): Promise<ReadonlyMap<number, PartitionOffsets>>;
-  /** Next offset of each partition, counting records that readers do not get yet. */
-  highWatermarks(topic: string): Promise<ReadonlyMap<number, bigint>>;
-  /** The group's committed offsets, for lanes with an unknown position. */
-  committedOffsets(topic: string): Promise<ReadonlyMap<number, bigint>>;
-  groupMembers(): Promise<readonly GroupProcess[]>;
-}
+export type OffsetSource = Pick<TopicOffsets, 'ends' | 'highWatermarks' | 'committed' | 'members'>;
 
 export interface TopicAnswer {
   readonly ends: ReadonlyMap<number, PartitionOffsets>;
@@ -104,16 +97,16 @@ export class TopicEnds {
     const { displayed, internal, others, published } = this.#topics;
     const source = this.#source;
     const highWatermarks = eachOf([...published, ...others], (topic) => source.highWatermarks(topic));
-    const groupOffsets = eachOf([...published, ...internal], (topic) => source.committedOffsets(topic));
+    const groupOffsets = eachOf([...published, ...internal], (topic) => source.committed(topic));
     const [members, highs, committed, ends] = await Promise.all([
       // Only displayed: lag must not depend on it.
-      source.groupMembers().catch(() => null),
+      source.members().catch(() => null),
       highWatermarks,
       groupOffsets,
       // Asked last. Otherwise records that arrive in between would look blocked, or the topic recreated.
       Promise.all([highWatermarks, groupOffsets]).then(() =>
         eachOf([...published, ...internal, ...others, ...displayed], (topic) => {
-          const answer = source.topicEnds(topic);
+          const answer = source.ends(topic);
           return displayed.includes(topic) ? answer.catch(() => null) : answer;
         }),
       ),

@@ -201,19 +201,6 @@ test('a redirect is not followed', async () => {
   expect(service.requestsOf('POST')).toHaveLength(1);
 });
 
-test('more calls than allowed at once are never sent', async () => {
-  const { service, api } = await startedPair(
-    servingReads(() => undefined),
-    // Time enough to connect on a busy machine.
-    { maxConcurrency: 3, timeoutMs: 2_000 },
-  );
-  const kinds = await Promise.all(
-    [1, 2, 3, 4, 5].map(async (index) => (await api.perform(transferIn, { idempotencyKey: `${index}` })).kind),
-  );
-  expect(kinds).toEqual(['doubt', 'doubt', 'doubt', 'never-sent', 'never-sent']);
-  expect(service.requestsOf('POST')).toHaveLength(3);
-});
-
 test('reads do not wait for changes that hang', async () => {
   const { api } = await startedPair(
     servingReads(() => undefined),

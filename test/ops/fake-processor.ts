@@ -52,6 +52,7 @@ export class FakeProcessor {
   readonly commands = new Map<string, Entry>();
   members: () => Promise<GroupProcess[]> = async () => [];
   highWatermarks: (topic: string) => Promise<Map<number, bigint>> = async () => new Map();
+  committed: (topic: string) => Promise<Map<number, bigint>> = async () => new Map();
   starting: StartWait | null = null;
   kafkaAccess: KafkaAccess = { kind: 'allowed' };
   registryFault: RegistryFault | null = null;
@@ -83,12 +84,14 @@ export class FakeProcessor {
       lanes: {
         status: () => this.lanes,
         ledger: () => this.ledger,
-        groupMembers: () => this.members(),
-        highWatermarks: (topic: string) => this.highWatermarks(topic),
-        committedOffsets: async (): Promise<Map<number, bigint>> => new Map(),
-        topicEnds: (topic: string) => {
-          this.endsAsked += 1;
-          return this.ends(topic);
+        offsets: {
+          members: () => this.members(),
+          highWatermarks: (topic: string) => this.highWatermarks(topic),
+          committed: (topic: string) => this.committed(topic),
+          ends: (topic: string) => {
+            this.endsAsked += 1;
+            return this.ends(topic);
+          },
         },
       },
       api: { snapshot: () => this.api },
@@ -158,7 +161,7 @@ export function aResult(change: Partial<CommandResult>): CommandResult {
 function servingApi(): PaymentApiSnapshot {
   const healthy = { breaker: 'closed', lastFault: null, callsUnderWay: 0, allowance: null } as const;
   const operations = Object.fromEntries(COMMAND_TYPES.map((type) => [type, { ...healthy }])) as never;
-  return { state: { kind: 'serving' }, callsUnderWay: 0, operations };
+  return { state: { kind: 'serving' }, operations };
 }
 
 export function entry(commandType: Entry['commandType'], timestampMs: number, phase: Entry['phase']): Entry {

@@ -40,11 +40,7 @@ export class ShownProcessor extends FakeProcessor {
   constructor(startedMs?: number) {
     super(startedMs);
     this.ends = async () => new Map(Array.from({ length: LANES }, (_, lane) => [lane, { low: 0n, high: END }]));
-  }
-
-  override sources() {
-    const sources = super.sources();
-    return { ...sources, lanes: { ...sources.lanes, committedOffsets: async () => this.groupOffsets } };
+    this.committed = async () => this.groupOffsets;
   }
 
   /** All lanes open, nothing waiting. */

@@ -7,13 +7,13 @@ test('ends are asked for last: a group that commits meanwhile is not beyond them
   const committed = Promise.withResolvers<Map<number, bigint>>();
   const asked: string[] = [];
   const source: OffsetSource = {
-    topicEnds: async () => {
+    ends: async () => {
       asked.push('ends');
       return new Map([[0, { low: 0n, high: 5n }]]);
     },
     highWatermarks: async () => new Map(),
-    committedOffsets: () => committed.promise,
-    groupMembers: async () => [],
+    committed: () => committed.promise,
+    members: async () => [],
   };
   const clock = { nowMs: () => 0, monotonicMs: () => 0 };
   const topics = { published: ['commands'], internal: [], others: [], displayed: [] };

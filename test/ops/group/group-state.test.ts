@@ -146,11 +146,9 @@ describe('the state of a group', () => {
 
   it("knows from the group's offsets what waits in lanes that no member reports", async () => {
     const made = processor([0, 1]);
-    const sources = made.sources();
-    const committedOffsets = async () => new Map([0, 1, 2, 3, 4].map((lane) => [lane, lane === 4 ? 11n : 4n]));
+    made.committed = async () => new Map([0, 1, 2, 3, 4].map((lane) => [lane, lane === 4 ? 11n : 4n]));
     made.lanes.processId = OWN;
-    const reader = new StateReader({ ...sources, lanes: { ...sources.lanes, committedOffsets } });
-    const { unreportedLanes } = group(await reader.read());
+    const { unreportedLanes } = group(await new StateReader(made.sources()).read());
     const waiting = unreportedLanes.map(
       (each) => each.waiting?.find(({ command }) => command === 'transfer-in')?.messages,
     );
@@ -160,9 +158,8 @@ describe('the state of a group', () => {
       [6, 6, 10, 10],
     ]);
     expect(unreportedLanes[0]?.waiting).toHaveLength(COMMAND_TYPES.length);
-    const noAnswer = async () => Promise.reject(new Error('no answer'));
-    const silent = new StateReader({ ...sources, lanes: { ...sources.lanes, committedOffsets: noAnswer } });
-    expect(group(await silent.read()).unreportedLanes[0]?.waiting).toBeNull();
+    made.committed = async () => Promise.reject(new Error('no answer'));
+    expect(group(await new StateReader(made.sources()).read()).unreportedLanes[0]?.waiting).toBeNull();
   });
 
   it('is the state of the process alone if it knows no other member, or is in no group', async () => {
