@@ -12,7 +12,7 @@
 import type { Kafka } from 'kafkajs';
 import { BrokerAnswerError, type CommitFailure } from './broker-verdicts.ts';
 import { createCluster } from './kafka-cluster.ts';
-import { ProducerSession, type Written } from './producer-session.ts';
+import { ProducerSession, type SessionOptions, type Written } from './producer-session.ts';
 import { batchName, type RecordBatch } from './record-batch.ts';
 import type { PartitionName } from './transaction-requests.ts';
 
@@ -33,17 +33,11 @@ export const COMMIT_DEADLINE_MS = 10_000;
 /** Longest connect and initialisation. */
 const OPEN_DEADLINE_MS = 15_000;
 
-export interface TransactionalProducerOptions {
-  readonly transactionalId: string;
-  /** Topics that only we read: our readers support zstd, others' may not. */
-  readonly compressedTopics: ReadonlySet<string>;
-}
-
 export class TransactionalProducer {
   readonly #session: ProducerSession;
   #broken = false;
 
-  constructor(kafka: Kafka, options: TransactionalProducerOptions) {
+  constructor(kafka: Kafka, options: Omit<SessionOptions, 'transactionTimeoutMs'>) {
     this.#session = new ProducerSession(createCluster(kafka), {
       ...options,
       transactionTimeoutMs: TRANSACTION_TIMEOUT_MS,

@@ -10,22 +10,7 @@ import type { SupervisedProcess } from './supervised-process.ts';
 /** Longer than a broker's controlled shutdown while the others are up. */
 const STOP_MS_MAX = 15_000;
 
-export interface ServerControl {
-  /** Process id; null while it is down. */
-  readonly pid: number | null;
-  /** SIGTERM, and SIGKILL after 15 s. Does nothing while it is down. */
-  stop(): Promise<void>;
-  /** SIGKILL. Does nothing while it is down. */
-  kill(): Promise<void>;
-  /** Resolves when it answers; does nothing while it is up. A server that does not become ready is killed. */
-  start(): Promise<void>;
-  /** SIGSTOP: connections stay open and nothing answers. */
-  pause(): void;
-  /** SIGCONT. */
-  resume(): void;
-}
-
-export class Server implements ServerControl {
+export class Server {
   readonly title: string;
   readonly #startProcess: () => Promise<SupervisedProcess>;
   readonly #probe: () => Promise<boolean>;
@@ -37,10 +22,12 @@ export class Server implements ServerControl {
     this.#probe = probe;
   }
 
+  /** Process id; null while it is down. */
   get pid(): number | null {
     return this.#process === null || this.#process.hasEnded() ? null : this.#process.pid;
   }
 
+  /** Resolves when it answers; does nothing while it is up. A server that does not become ready is killed. */
   async start(): Promise<void> {
     if (this.pid !== null) return;
     this.#process = await this.#startProcess();
@@ -57,22 +44,27 @@ export class Server implements ServerControl {
     await waitUntilReady(this.#running(), probe);
   }
 
+  /** SIGTERM, and SIGKILL after the grace. Does nothing while it is down. */
   async end(graceMs: number): Promise<void> {
     await this.#process?.end(graceMs);
   }
 
+  /** SIGTERM, and SIGKILL after 15 s. */
   async stop(): Promise<void> {
     await this.end(STOP_MS_MAX);
   }
 
+  /** SIGKILL. */
   async kill(): Promise<void> {
     await this.end(0);
   }
 
+  /** SIGSTOP: connections stay open and nothing answers. */
   pause(): void {
     this.#running().signal('SIGSTOP');
   }
 
+  /** SIGCONT. */
   resume(): void {
     this.#running().signal('SIGCONT');
   }

@@ -24,7 +24,7 @@ import { kafkaPin } from './pins.ts';
 import { freePort, LOOPBACK, PORT_MAX, requireFree } from './ports.ts';
 import { brokerProbe } from './readiness.ts';
 import { installRegistry } from './registry.ts';
-import { Server, type ServerControl } from './server.ts';
+import { Server } from './server.ts';
 import { findJava } from './tools.ts';
 
 /** Time for a broker to hand over its leaderships. If the others are gone it cannot, and is killed. */
@@ -57,9 +57,9 @@ export interface Engine {
   readonly registryUrl: string;
   /** Data and logs. */
   readonly directory: string;
-  readonly registry: ServerControl;
+  readonly registry: Server;
   /** @param index from 0, in the order of `brokers` */
-  broker(index: number): ServerControl;
+  broker(index: number): Server;
   /** Ends all processes. A second call waits for the first. */
   stop(): Promise<void>;
 }
