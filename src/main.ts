@@ -13,7 +13,7 @@ import { EXIT_CODE_CONFIG, readConfig } from 'payment-processor-contract/config'
 import { LaneSet } from './lanes/lane-set.ts';
 import { apiSettings, servedCommandTypes } from './lanes/lane-settings.ts';
 import { StartSteps } from './lanes/start-steps.ts';
-import { AccessWatch, mayBeRefused } from './ops/access-watch.ts';
+import { AccessWatch, mayBeRefused, registryWatch } from './ops/access-watch.ts';
 import { Activity } from './ops/activity.ts';
 import { DeadLetterWatch } from './ops/dead-letter-watch.ts';
 import { deploymentOf } from './ops/deployment.ts';
@@ -26,12 +26,11 @@ import { createHttpServer } from './ops/http-server.ts';
 import { createLogger } from './ops/logging.ts';
 import { createMetrics } from './ops/metrics.ts';
 import { withOutcomeLog } from './ops/outcome-log.ts';
-import { registryWatch } from './ops/registry-watch.ts';
 import { operationsRoutes } from './ops/routes.ts';
 import { StateReader } from './ops/state-reader.ts';
 import { Timeline } from './ops/timeline.ts';
 import { openTracing } from './ops/tracing.ts';
-import type { KafkaAccess } from './producers/kafka-access.ts';
+import type { KafkaAccess } from './producers/rights-check.ts';
 import { RecordRegistry } from 'payment-processor-contract/registry';
 import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { checkPrerequisites, processorAccess, refusalAtStart, StartUpProblems } from './ops/start-up.ts';
@@ -60,11 +59,11 @@ let isEnding = false;
 /** A function: the compiler would assume that the variable is still false when the start below reads it. */
 const isEndingNow = (): boolean => isEnding;
 
-function end(exitCode: number): void {
+function end(): void {
   if (isEnding) return;
   isEnding = true;
-  log.info({ event: 'ending', exitCode });
-  setTimeout(() => process.exit(exitCode === 0 ? 1 : exitCode), endDeadlineMs).unref();
+  log.info({ event: 'ending', exitCode: 0 });
+  setTimeout(() => process.exit(1), endDeadlineMs).unref();
   steps.end();
   history.stop();
   group.stop();
@@ -75,8 +74,8 @@ function end(exitCode: number): void {
     .then(() => Promise.all([api.close(), http.stop(), tracing.stop(), letters.stop()]))
     .catch((error: unknown) => log.error({ event: 'end-failed', err: error }))
     .finally(() => {
-      log.info({ event: 'ended', exitCode });
-      process.exit(exitCode);
+      log.info({ event: 'ended', exitCode: 0 });
+      process.exit(0);
     });
 }
 
@@ -188,8 +187,8 @@ const http = createHttpServer({
   onError: (path, error) => log.error({ event: 'endpoint-failed', path, err: error }),
 });
 
-process.on('SIGTERM', () => end(0));
-process.on('SIGINT', () => end(0));
+process.on('SIGTERM', end);
+process.on('SIGINT', end);
 process.on('uncaughtException', (error) => {
   log.fatal({ event: 'uncaught', err: error });
   process.exit(1);

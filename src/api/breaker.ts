@@ -32,7 +32,8 @@ export interface Attempt<Result> {
   /** Class of the fault in a few words, such as HTTP 503; null if the call was no fault. */
   fault: string | null;
 }
-export type BreakerStage = 'closed' | 'open' | 'checking' | 'trial' | 'ramp';
+export const BREAKER_STAGES = ['closed', 'open', 'checking', 'trial', 'ramp'] as const;
+export type BreakerStage = (typeof BREAKER_STAGES)[number];
 
 /** What a breaker had seen when its stage changed, for the log. */
 export interface BreakerEvidence {

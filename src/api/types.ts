@@ -89,7 +89,8 @@ export type Reading =
   | { kind: 'never-sent'; reason: string };
 
 /** Which setting to check when this process cannot use the service. */
-export type ServiceSetting = 'API_BASE_URL' | 'API_TOKEN_ID' | 'NODE_EXTRA_CA_CERTS';
+export const SERVICE_SETTINGS = ['API_BASE_URL', 'API_TOKEN_ID', 'NODE_EXTRA_CA_CERTS'] as const;
+export type ServiceSetting = (typeof SERVICE_SETTINGS)[number];
 
 /** Why the service is held. */
 export interface HoldCause {
@@ -144,15 +145,17 @@ export type ListReading =
       serviceSays: string | null;
     };
 
-export type ListFailure =
+export const LIST_FAILURES = [
   /** No call was made: the service is held. */
-  | 'held'
+  'held',
   /** Never sent, no complete answer, 408, or 5xx except 501. */
-  | 'unreachable'
-  | 'unauthorized'
-  | 'redirected'
-  | 'told-to-wait'
+  'unreachable',
+  'unauthorized',
+  'redirected',
+  'told-to-wait',
   /** Any other 4xx, or 501. */
-  | 'refused'
+  'refused',
   /** A success status with something other than a page. */
-  | 'not-understood';
+  'not-understood',
+] as const;
+export type ListFailure = (typeof LIST_FAILURES)[number];

@@ -13,6 +13,7 @@ import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { ClaimRefusal } from './claim-limits.ts';
 import type { AdmissionKind } from './command-traces.ts';
 import { claimCall } from './entry-claim.ts';
+import type { AdmissionCause } from './lane-status.ts';
 import type { HandlerParts } from './outcomes.ts';
 import type { InputHandler } from './taking.ts';
 import type { LaneTransaction } from './transaction.ts';
@@ -23,9 +24,6 @@ const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
   copy: 'copy',
   conflict: 'conflict',
 };
-
-/** Why the oldest command of a topic is not admitted. */
-export type AdmissionCause = ClaimRefusal | 'lane-full' | 'failed';
 
 /** Limit for the fields of unfinished commands in memory. Without it, many large commands could fill the heap. */
 const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;

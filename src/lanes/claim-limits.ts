@@ -25,8 +25,16 @@ export interface Claim {
 export type Claimed = Pick<Claim, 'operation' | 'workClass' | 'lane'>;
 
 /** Why no intent may be made now; the causes of lag. */
-export type ClaimRefusal =
-  'no-slot' | 'breaker' | 'held' | 'rate-limit' | 'unconfirmed' | 'operator-hold' | 'holds-unread';
+export const CLAIM_REFUSALS = [
+  'no-slot',
+  'breaker',
+  'held',
+  'rate-limit',
+  'unconfirmed',
+  'operator-hold',
+  'holds-unread',
+] as const;
+export type ClaimRefusal = (typeof CLAIM_REFUSALS)[number];
 
 /** What operators hold in a lane. */
 export interface HeldCalls {

@@ -1,10 +1,15 @@
 /** What lanes report. */
 import type { Entry } from '../ledger/entry.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
-import type { AdmissionCause } from './admission.ts';
+import { CLAIM_REFUSALS } from './claim-limits.ts';
 import type { Trouble } from './troubles.ts';
 
-export type LaneStage = 'closed' | 'acquiring' | 'open' | 'releasing' | 'stopped';
+export const LANE_STAGES = ['closed', 'acquiring', 'open', 'releasing', 'stopped'] as const;
+export type LaneStage = (typeof LANE_STAGES)[number];
+
+/** Why the oldest command of a topic is not admitted. */
+export const ADMISSION_CAUSES = [...CLAIM_REFUSALS, 'lane-full', 'failed'] as const;
+export type AdmissionCause = (typeof ADMISSION_CAUSES)[number];
 
 /** A lane must stop until an operator has repaired the cause. */
 export class LaneStoppedError extends Error {}

@@ -5,21 +5,23 @@
 import type { Suspect } from '../ledger/ledger-records.ts';
 import { TransactionFailedError } from '../producers/transactional-producer.ts';
 
-export type LaneLoss =
+export const LANE_LOSSES = [
   /** Another process has fenced this one's producer, or the broker has aborted its transaction. */
-  | 'fenced'
+  'fenced',
   /** It is not certain that the last transaction was committed. */
-  | 'not-committed'
+  'not-committed',
   /** The broker refuses what the lane would commit, and will go on doing so: a batch is too large, or a record is wrong. */
-  | 'refused'
+  'refused',
   /** The process's producer failed at the commit of another lane, or of several. */
-  | 'with-others'
+  'with-others',
   /** The group had expelled this process: another may have owned the lane. */
-  | 'counted-out'
+  'counted-out',
   /** An attempt to acquire it failed; the lane tries again. */
-  | 'not-acquired'
+  'not-acquired',
   /** Our own code failed: a bug. */
-  | 'own-failure';
+  'own-failure',
+] as const;
+export type LaneLoss = (typeof LANE_LOSSES)[number];
 
 /** Losses less than this apart are counted together. */
 const TROUBLE_MS = 60_000;

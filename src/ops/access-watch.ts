@@ -6,6 +6,9 @@
  *
  * The process owns it; one question is under way at a time.
  */
+import type { Logger } from 'pino';
+import type { RecordRegistry, RegistryFault } from 'payment-processor-contract/registry';
+import { isRegistryRefusal } from 'payment-processor-contract/registry-failure';
 import type { ProcessorState } from './processor-state.ts';
 
 export interface AccessWatchOptions<Access> {
@@ -19,11 +22,10 @@ export interface AccessWatchOptions<Access> {
   readonly onChange: (access: Access) => void;
   /** What must differ for an answer to count as a change. Default: the whole answer. */
   readonly comparedBy?: (access: Access) => unknown;
-  readonly intervalMs?: number;
 }
 
 /** Only people change rights and certificates, so every few seconds is often enough. */
-const INTERVAL_DEFAULT_MS = 5_000;
+const INTERVAL_MS = 5_000;
 /** Scrapes and samples refresh the partition ends every few seconds, so older ones are a sign of trouble. */
 const ENDS_AGE_MAX_SECONDS = 30;
 
@@ -52,7 +54,7 @@ export class AccessWatch<Access> {
   }
 
   start(): void {
-    this.#timer = setTimeout(() => void this.#check(), this.#options.intervalMs ?? INTERVAL_DEFAULT_MS);
+    this.#timer = setTimeout(() => void this.#check(), INTERVAL_MS);
     this.#timer.unref();
   }
 
@@ -71,4 +73,32 @@ export class AccessWatch<Access> {
     if (hasChanged) onChange(found);
     this.start();
   }
+}
+
+/** Logs each change. The process starts it first, so that readiness can show that the start waits for the registry. */
+export function registryWatch(
+  registry: Pick<RecordRegistry, 'fault'>,
+  log: Pick<Logger, 'info' | 'warn' | 'error'>,
+): AccessWatch<RegistryFault | null> {
+  return new AccessWatch<RegistryFault | null>({
+    allowed: null,
+    ask: () => registry.fault(),
+    // Each lane may wait for a different schema. Problems that differ only in the schema are one cause, logged once.
+    comparedBy: (fault) => fault?.failure.kind ?? null,
+    onChange: (fault) => {
+      const event = 'registry-access';
+      if (fault === null) {
+        log.info({ event, kind: 'allowed' });
+        return;
+      }
+      const { failure, problem } = fault;
+      const isRefusal = isRegistryRefusal(failure.kind);
+      log[isRefusal ? 'error' : 'warn']({
+        event,
+        kind: isRefusal ? 'refused' : 'unknown',
+        cause: failure.kind,
+        problem,
+      });
+    },
+  });
 }

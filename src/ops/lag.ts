@@ -1,14 +1,15 @@
 /**
- * Lag of one input, from the lane's position and the broker's end of the partition. Pure.
+ * What waits before a lane: the lag of an input, messages that no reader gets, and whether the lane has stalled. Pure.
  *
- * We know the timestamp of the oldest waiting message only after fetching it. While nothing is fetched (the lane is not open,
+ * Lag comes from the lane's position and the broker's end of the partition. We know the timestamp of the oldest waiting message only after fetching it. While nothing is fetched (the lane is not open,
  * or fetching is stuck) the age is how long we have seen lag at this position: less than the true age, but it grows.
  */
-import type { AdmissionCause } from '../lanes/admission.ts';
-import type { InputStatus, LaneStage } from '../lanes/lane-status.ts';
+import { ADMISSION_CAUSES, type InputStatus, type LaneStage, type LaneStatus } from '../lanes/lane-status.ts';
+import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
 
 /** Why messages are not admitted: the lane is catching up, must wait, or is not open. */
-export type NotAdmittedCause = AdmissionCause | 'registry' | 'catching-up' | 'lane-not-open';
+export const NOT_ADMITTED_CAUSES = ['catching-up', ...ADMISSION_CAUSES, 'registry', 'lane-not-open'] as const;
+export type NotAdmittedCause = (typeof NOT_ADMITTED_CAUSES)[number];
 
 /** The end of an input's partition and the group's offset, as far as known. */
 export interface KnownOffsets {
@@ -63,4 +64,59 @@ function later(left: bigint | null, right: bigint | null): bigint | null {
 /** Other clocks set the instants: if one is ahead of ours, the age is 0, not negative. */
 export function ageSeconds(sinceMs: number, nowMs: number): number {
   return Math.max(0, nowMs - sinceMs) / 1000;
+}
+
+/** Messages behind an open transaction. Lag does not count them: it ends where readers must stop. */
+export interface HeldBack {
+  readonly messages: number;
+  /** The last stable offset: readers must stop there. */
+  readonly stableOffset: bigint;
+  /** When we first saw readers stop there. */
+  readonly sinceMs: number;
+}
+
+/** Kafka ends the processor's own transactions after their timeout (15 s), which it checks every 10 s by default. */
+const OWN_TRANSACTION_MS_MAX = 30_000;
+
+/**
+ * @param highWatermark read before the offsets, so that messages that arrive in between do not count
+ * @param earlier the last finding for the partition
+ * @returns null: nothing is held back
+ */
+export function heldBack(
+  offsets: PartitionOffsets,
+  highWatermark: bigint,
+  earlier: HeldBack | null,
+  askedMs: number,
+): HeldBack | null {
+  // To readers of committed records, a partition ends at its last stable offset.
+  const stableOffset = offsets.high;
+  if (highWatermark <= stableOffset) return null;
+  const sinceMs = earlier?.stableOffset === stableOffset ? earlier.sinceMs : askedMs;
+  return { messages: Number(highWatermark - stableOffset), stableOffset, sinceMs };
+}
+
+/** For partitions that only the processor writes: whether Kafka should have ended the transaction by now. */
+export function isHanging(held: HeldBack, nowMs: number): boolean {
+  return nowMs - held.sinceMs >= OWN_TRANSACTION_MS_MAX;
+}
+
+/**
+ * Detects a stalled lane: it is open and has something to commit, but commits nothing. That means a transaction in progress, or
+ * messages that the lane could admit. A call under way does not count, nor does work that a breaker, a limit or a full lane holds
+ * back.
+ * @param earlierMs what this returned for the lane at the previous reading; null: it had nothing to commit
+ * @returns since when it has committed nothing; null: it has nothing to commit
+ */
+export function uncommittedSinceMs(
+  lane: LaneStatus,
+  lags: readonly InputLag[],
+  earlierMs: number | null,
+  nowMs: number,
+): number | null {
+  if (lane.stage !== 'open') return null;
+  const isAdmitting = lags.some(({ cause }) => cause === 'catching-up');
+  if (lane.isIdle && !isAdmitting) return null;
+  // A message that arrives after a quiet hour has not waited for an hour.
+  return Math.min(nowMs, Math.max(earlierMs ?? nowMs, lane.committedMs));
 }

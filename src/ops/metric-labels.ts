@@ -1,16 +1,10 @@
-/** The values of metric labels: a bounded list, which the compiler checks for completeness. */
-import type { BreakerStage } from '../api/breaker.ts';
-import type { ListFailure, Operation, Reading, ServiceSetting } from '../api/types.ts';
-import type { LaneStage } from '../lanes/lane-status.ts';
-import type { LaneLoss } from '../lanes/troubles.ts';
+/** Values of metric labels that no module lists for itself. The compiler checks them for completeness. */
+import { LIST_FAILURES, SERVICE_SETTINGS, type Operation, type Reading } from '../api/types.ts';
 import type { EntryState } from '../ledger/entry.ts';
 import type { ExpiredQuote } from '../ledger/quote-again.ts';
-import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { KafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { RegistryFailure } from 'payment-processor-contract/registry-failure';
-import type { PollWorkKind } from '../status/poller/agenda.ts';
-import type { NotAdmittedCause } from './lag.ts';
 
 /** All members of a union: a missing one does not compile. */
 function every<Value extends string>(members: Record<Value, true>): Value[] {
@@ -25,7 +19,8 @@ export const HELD_BACK = [...PUBLISHED, 'ledger'] as const;
 /** How an operator's hold ends. */
 export const HOLD_ENDS = ['by-itself', 'by-release'] as const;
 export const OPERATIONS: Operation[] = [...COMMAND_TYPES, 'list-transactions'];
-export const CALL_OUTCOMES = every<Reading['kind'] | ListFailure | 'page'>({
+export const LIST_OUTCOMES = ['page', ...LIST_FAILURES] as const;
+const READING_KINDS = every<Reading['kind']>({
   accepted: true,
   doubt: true,
   redirected: true,
@@ -35,88 +30,16 @@ export const CALL_OUTCOMES = every<Reading['kind'] | ListFailure | 'page'>({
   conflict: true,
   refused: true,
   'never-sent': true,
-  page: true,
-  held: true,
-  unreachable: true,
-  'not-understood': true,
 });
-export const LIST_OUTCOMES = every<ListFailure | 'page'>({
-  page: true,
-  held: true,
-  unreachable: true,
-  unauthorized: true,
-  redirected: true,
-  'told-to-wait': true,
-  refused: true,
-  'not-understood': true,
-});
-export const POLL_KINDS = every<PollWorkKind>({
-  discovery: true,
-  revisit: true,
-  'catch-up': true,
-  reversals: true,
-  sweep: true,
-});
-export const CAUSES = every<NotAdmittedCause>({
-  'catching-up': true,
-  'no-slot': true,
-  'lane-full': true,
-  breaker: true,
-  held: true,
-  'rate-limit': true,
-  unconfirmed: true,
-  'operator-hold': true,
-  'holds-unread': true,
-  registry: true,
-  failed: true,
-  'lane-not-open': true,
-});
+export const CALL_OUTCOMES = [...new Set([...READING_KINDS, ...LIST_OUTCOMES])];
 export const UNFINISHED_STATES = every<Exclude<EntryState, 'DONE'>>({
   INTENT: true,
   PARKED: true,
   DOUBTFUL: true,
   QUOTED: true,
 });
-export const DEAD_LETTER_REASONS = every<DeadLetterReason>({
-  UNREADABLE: true,
-  UNKNOWN_SCHEMA: true,
-  NO_KEY: true,
-  INVALID_KEY: true,
-  TOO_LARGE: true,
-  SET_ASIDE: true,
-  REFUSED_DECISION: true,
-  UNREADABLE_BATCH: true,
-});
-export const BREAKER_STAGES = every<BreakerStage>({
-  closed: true,
-  open: true,
-  checking: true,
-  trial: true,
-  ramp: true,
-});
 /** The setting to check while the service is held. */
-export const HELD_SETTINGS = every<ServiceSetting | 'none'>({
-  API_BASE_URL: true,
-  API_TOKEN_ID: true,
-  NODE_EXTRA_CA_CERTS: true,
-  none: true,
-});
-export const LANE_STAGES = every<LaneStage>({
-  closed: true,
-  acquiring: true,
-  open: true,
-  releasing: true,
-  stopped: true,
-});
-export const LANE_LOSSES = every<LaneLoss>({
-  fenced: true,
-  'not-committed': true,
-  refused: true,
-  'with-others': true,
-  'counted-out': true,
-  'not-acquired': true,
-  'own-failure': true,
-});
+export const HELD_SETTINGS = [...SERVICE_SETTINGS, 'none'] as const;
 export const QUOTE_RUN_OUT_CAUSES = every<ExpiredQuote['cause']>({ 'on-arrival': true, waiting: true });
 export const STATUS_KINDS = every<'transaction' | 'quote'>({ transaction: true, quote: true });
 /** `first`: the processor's own result; `later`: an operator's decision, usually hours later. */

@@ -5,27 +5,27 @@
  * and bodies are never labels.
  */
 import { OUTCOME_NAMES } from 'payment-processor-contract/commands';
+import { BREAKER_STAGES } from '../api/breaker.ts';
+import { LANE_STAGES } from '../lanes/lane-status.ts';
+import { LANE_LOSSES } from '../lanes/troubles.ts';
+import { DEAD_LETTER_REASONS } from '../producers/dead-letters.ts';
+import { POLL_WORK_KINDS } from '../status/poller/agenda.ts';
+import { NOT_ADMITTED_CAUSES } from './lag.ts';
 import {
-  BREAKER_STAGES,
   CALL_OUTCOMES,
-  CAUSES,
   COMMANDS,
   HELD_BACK,
+  HELD_SETTINGS,
   HOLD_ENDS,
-  PUBLISHED,
-  DEAD_LETTER_REASONS,
   KAFKA_REFUSALS,
-  REGISTRY_FAILURES,
-  LANE_LOSSES,
-  LANE_STAGES,
   LIST_OUTCOMES,
   OPERATIONS,
-  POLL_KINDS,
+  PUBLISHED,
   QUOTE_RUN_OUT_CAUSES,
+  REGISTRY_FAILURES,
   REVISIONS,
   STATUS_KINDS,
   UNFINISHED_STATES,
-  HELD_SETTINGS,
 } from './metric-labels.ts';
 
 /** The values of a label; `lanes`: lane numbers, bounded by the setting LANES; `own`: one value per process. */
@@ -89,7 +89,7 @@ export const METRICS = {
     name: 'payments_not_admitted_messages',
     type: 'gauge',
     help: "The lag, by what keeps a lane's oldest message from being admitted. The causes add up to the lag.",
-    labels: { command: PUBLISHED, cause: CAUSES },
+    labels: { command: PUBLISHED, cause: NOT_ADMITTED_CAUSES },
   },
   observationsLagMessages: {
     name: 'payments_observations_lag_messages',
@@ -216,7 +216,7 @@ export const METRICS = {
     name: 'payments_poll_calls_total',
     type: 'counter',
     help: 'Pages of GET /transactions that the status poller requested, by purpose and class of response.',
-    labels: { kind: POLL_KINDS, outcome: LIST_OUTCOMES },
+    labels: { kind: POLL_WORK_KINDS, outcome: LIST_OUTCOMES },
   },
   pollObservations: {
     name: 'payments_poll_observations_total',

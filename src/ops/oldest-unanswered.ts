@@ -3,7 +3,7 @@ import type { LaneStatus } from '../lanes/lane-status.ts';
 import { heldBy } from '../ledger/holds.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { ageSeconds, type NotAdmittedCause } from './lag.ts';
-import type { HoldState } from './operator-holds.ts';
+import type { HoldState } from './ledger-state.ts';
 
 type ByCommand = Readonly<Record<CommandType, number | null>>;
 

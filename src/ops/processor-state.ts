@@ -15,11 +15,9 @@ import type { CommandType } from 'payment-processor-contract/commands';
 import type { RegistryFailure } from 'payment-processor-contract/registry-failure';
 import type { OpenLetters } from './dead-letter-watch.ts';
 import { ageSeconds, type NotAdmittedCause } from './lag.ts';
-import type { LedgerState } from './ledger-state.ts';
+import type { HoldState, LedgerState, UnknownResultsState } from './ledger-state.ts';
 import type { MemberState } from './members.ts';
 import type { OldestUnanswered } from './oldest-unanswered.ts';
-import type { HoldState } from './operator-holds.ts';
-import type { UnknownResultsState } from './unknown-results.ts';
 
 export interface ResultCount {
   readonly command: string;

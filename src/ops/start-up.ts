@@ -7,13 +7,13 @@
  */
 import type { Config } from 'payment-processor-contract/config';
 import { kafkajsProblem } from 'payment-processor-contract/kafka/patched-kafkajs';
-import { strangersInGroup } from '../consumers/group-strangers.ts';
+import { strangersInGroup } from '../consumers/group-processes.ts';
 import { errorText } from '../consumers/message-failures.ts';
 import { LaneCountError } from '../lanes/lane-start.ts';
 import { kafkaStep, type StartStep, type StartSteps } from '../lanes/start-steps.ts';
 import { nodeProblem } from './node-version.ts';
 import { createKafka, LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
-import { kafkaAccess, type KafkaAccess } from '../producers/kafka-access.ts';
+import { kafkaAccess, type KafkaAccess } from '../producers/rights-check.ts';
 import { failureInWords, kafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { checkTopics } from '../producers/topic-admin.ts';
 import { rightsOf } from 'payment-processor-contract/rights';

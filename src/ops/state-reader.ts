@@ -6,7 +6,7 @@ import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
 import type { StartWait } from '../lanes/start-steps.ts';
-import type { KafkaAccess } from '../producers/kafka-access.ts';
+import type { KafkaAccess } from '../producers/rights-check.ts';
 import { COMMAND_TYPES, isCommandType, type CommandType } from 'payment-processor-contract/commands';
 import { readsFrom } from 'payment-processor-contract/kafka/partition-offsets';
 import type { RegistryFault } from 'payment-processor-contract/registry';
@@ -15,12 +15,20 @@ import type { LedgerStatus } from '../store/ledger-view.ts';
 import type { Activity } from './activity.ts';
 import type { DeadLetterWatch } from './dead-letter-watch.ts';
 import { readiness, type Readiness } from './health.ts';
-import { heldBack, isHanging, type HeldBack } from './held-back.ts';
-import { ageSeconds, inputLag, NO_LAG, type InputLag, type KnownOffsets } from './lag.ts';
-import { ledgerState } from './ledger-state.ts';
+import {
+  ageSeconds,
+  heldBack,
+  inputLag,
+  isHanging,
+  NO_LAG,
+  uncommittedSinceMs,
+  type HeldBack,
+  type InputLag,
+  type KnownOffsets,
+} from './lag.ts';
+import { ledgerState, operatorHolds, unknownResults } from './ledger-state.ts';
 import { memberStates } from './members.ts';
 import { oldestUnanswered } from './oldest-unanswered.ts';
-import { operatorHolds } from './operator-holds.ts';
 import {
   instant,
   serviceState,
@@ -31,8 +39,6 @@ import {
   type WaitingElsewhere,
 } from './processor-state.ts';
 import { TopicEnds, type KnownTopicEnds, type OffsetSource, type TopicAnswer } from './topic-ends.ts';
-import { uncommittedSinceMs } from './uncommitted-work.ts';
-import { unknownResults } from './unknown-results.ts';
 
 export interface StateReaderOptions {
   readonly deployment: Deployment;

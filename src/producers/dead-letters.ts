@@ -4,16 +4,18 @@
  */
 import type { MessageHeaders, OutgoingRecord } from './record-batch.ts';
 
-export type DeadLetterReason =
-  | 'UNREADABLE'
-  | 'UNKNOWN_SCHEMA'
-  | 'NO_KEY'
-  | 'INVALID_KEY'
-  | 'TOO_LARGE'
-  | 'SET_ASIDE'
-  | 'REFUSED_DECISION'
+export const DEAD_LETTER_REASONS = [
+  'UNREADABLE',
+  'UNKNOWN_SCHEMA',
+  'NO_KEY',
+  'INVALID_KEY',
+  'TOO_LARGE',
+  'SET_ASIDE',
+  'REFUSED_DECISION',
   /** A whole record batch, which cannot be decompressed or decoded. */
-  | 'UNREADABLE_BATCH';
+  'UNREADABLE_BATCH',
+] as const;
+export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number];
 
 /** Bytes of which only the beginning was kept. */
 export interface CutBytes {

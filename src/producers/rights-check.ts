@@ -7,7 +7,8 @@
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { rightInWords, type Operation, type Right } from 'payment-processor-contract/rights';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
-import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
+import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
+import { failureInWords, kafkaFailure, type KafkaRefusal } from 'payment-processor-contract/kafka/kafka-failure';
 import { TransactionalProducer } from './transactional-producer.ts';
 
 /** Kafka's code of each operation: the position of its bit in the broker's answer. */
@@ -45,6 +46,31 @@ export async function missingRights(kafka: Kafka, rights: readonly Right[]): Pro
 /** One sentence for each missing right. */
 export function missingRightInWords(right: Right): string {
   return `Kafka does not allow us ${rightInWords(right)}: grant it`;
+}
+
+export type KafkaAccess =
+  | { readonly kind: 'allowed' }
+  /** Only an operator can correct it. One sentence for each problem, with what to do. */
+  | { readonly kind: 'refused'; readonly cause: KafkaRefusal['kind']; readonly problems: readonly string[] }
+  /** Kafka did not answer; that may pass. */
+  | { readonly kind: 'unknown'; readonly problem: string };
+
+/** Whether Kafka accepts our credentials and allows what our role needs. Never throws. */
+export async function kafkaAccess(
+  kafka: Kafka,
+  settings: Pick<KafkaSettings, 'KAFKA_BROKERS'>,
+  rights: readonly Right[],
+): Promise<KafkaAccess> {
+  try {
+    const missing = await missingRights(kafka, rights);
+    if (missing.length === 0) return { kind: 'allowed' };
+    return { kind: 'refused', cause: 'authorization', problems: missing.map(missingRightInWords) };
+  } catch (error) {
+    const failure = kafkaFailure(error);
+    const problem = failureInWords(failure, settings);
+    if (failure.kind === 'unreachable' || failure.kind === 'other') return { kind: 'unknown', problem };
+    return { kind: 'refused', cause: failure.kind, problems: [problem] };
+  }
 }
 
 /** By topic; null if the brokers do not say. Leaves out topics that do not exist: that is another problem. */

@@ -10,7 +10,7 @@ import type { OpenLetters } from '../../src/ops/dead-letter-watch.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
 import type { StartWait } from '../../src/lanes/start-steps.ts';
-import type { KafkaAccess } from '../../src/producers/kafka-access.ts';
+import type { KafkaAccess } from '../../src/producers/rights-check.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { RegistryFault } from 'payment-processor-contract/registry';
 import { topicNames } from 'payment-processor-contract/topics';

@@ -1,7 +1,7 @@
 /** The public topics as channels, each with its messages: from the tables of topics, commands and records. */
 import { z } from 'zod';
 import { holdOrder } from '../../../src/ledger/holds.ts';
-import { DEAD_LETTER_REASONS } from '../../../src/ops/metric-labels.ts';
+import { DEAD_LETTER_REASONS } from '../../../src/producers/dead-letters.ts';
 import { HANDLED } from '../../../src/producers/dead-letter-notes.ts';
 import { AVRO_CONTENT_TYPE, JSON_CONTENT_TYPE } from 'payment-processor-contract/cloud-events';
 import { COMMAND_RECORDS, COMMAND_TYPES } from 'payment-processor-contract/commands';

@@ -83,11 +83,9 @@ export function parseUnambiguous(text: string): JsonValue {
 }
 
 /** Writes a value as JSON text: raw numbers as they were received, bigints as integers. */
-export function stringifyLossless(value: unknown, indent?: number): string {
-  return JSON.stringify(
-    value,
-    (_name, member: unknown) => (typeof member === 'bigint' ? platformJson.rawJSON(member.toString()) : member),
-    indent,
+export function stringifyLossless(value: unknown): string {
+  return JSON.stringify(value, (_name, member: unknown) =>
+    typeof member === 'bigint' ? platformJson.rawJSON(member.toString()) : member,
   );
 }
 

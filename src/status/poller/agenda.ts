@@ -17,7 +17,8 @@ import { PollWalk } from './walk.ts';
 import type { Cluster } from './turns.ts';
 import { LATE_AFTER_MS, type PollWatch } from './watch.ts';
 
-export type PollWorkKind = 'discovery' | 'revisit' | 'catch-up' | 'reversals' | 'sweep';
+export const POLL_WORK_KINDS = ['discovery', 'revisit', 'catch-up', 'reversals', 'sweep'] as const;
+export type PollWorkKind = (typeof POLL_WORK_KINDS)[number];
 
 export interface PollWork {
   readonly kind: PollWorkKind;
