@@ -180,7 +180,7 @@ const http = createHttpServer({
     history,
     timeline,
     group,
-    command: (key) => lanes.command(key),
+    command: (key) => lanes.ledger.command(key),
     memberKey: () =>
       config.HTTP_AUTH_TOKEN === null || address === null ? null : memberKey(config.HTTP_AUTH_TOKEN, address),
   }),

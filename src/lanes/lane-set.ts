@@ -20,7 +20,6 @@ import type { RecordRegistry } from 'payment-processor-contract/registry';
 import { Repeats } from 'payment-processor-contract/repeats';
 import type { PollerReports, StatusPoller } from '../status/poller/poller.ts';
 import { LedgerCopy } from '../store/ledger-copy.ts';
-import type { CommandView, LedgerStatus } from '../store/ledger-view.ts';
 import type { LmdbLedgerIndex } from '../store/lmdb-ledger-index.ts';
 import { Calls } from './calls.ts';
 import type { CommandTraces } from './command-traces.ts';
@@ -63,7 +62,8 @@ export class LaneSet {
   readonly #options: LaneSetOptions;
   readonly #settings: LaneSettings;
   readonly #processId = newProcessId();
-  readonly #ledger: LedgerCopy;
+  /** This process's copy of the ledger, all lanes. */
+  readonly ledger: LedgerCopy;
   /** The group's offsets and members, and the topics' ends, according to the brokers. */
   readonly offsets: TopicOffsets;
   readonly #poller: StatusPoller;
@@ -90,7 +90,7 @@ export class LaneSet {
     const { committer, consumer, offsets } = laneClients(config, settings, { clientId, clock, log });
     this.#options = options;
     this.#settings = settings;
-    this.#ledger = new LedgerCopy({
+    this.ledger = new LedgerCopy({
       config,
       topics,
       clock,
@@ -111,8 +111,8 @@ export class LaneSet {
       config,
       laneSettings: settings,
       processId: this.#processId,
-      index: this.#ledger.index,
-      reader: this.#ledger.reader,
+      index: this.ledger.index,
+      reader: this.ledger.reader,
       offsets,
       api,
       clock,
@@ -155,8 +155,8 @@ export class LaneSet {
       processId: this.#processId,
       intake: { registry, laneCount, maxAgeMs: config.COMMAND_MAX_AGE },
       writer: { registry, topics, topicPrefix: config.TOPIC_PREFIX },
-      index: this.#ledger.index,
-      reader: this.#ledger.reader,
+      index: this.ledger.index,
+      reader: this.ledger.reader,
       calls: this.#calls,
       lookUps: new LookUps({ listTransactions: (filter) => this.#poller.listAside(filter) }, clock),
       clock,
@@ -169,7 +169,7 @@ export class LaneSet {
       offsets,
       isMember: async (processId) =>
         (await offsets.members()).some(({ process }) => process === processName(processId)),
-      ledgerTopicId: () => this.#ledger.topicId(),
+      ledgerTopicId: () => this.ledger.topicId(),
       isConfirmed: () => this.#isConfirmed(),
       onStageChange: () => this.#stageChanged(),
       onMoved: (positions) => this.#offsetReports.moved(positions),
@@ -197,7 +197,7 @@ export class LaneSet {
           epochHeld: (topic, span) => lane.epochHeld(topic, span),
           stop: ({ reason }) => void lane.stopInOrder(reason),
         },
-        { lane: number, reading: (topic) => this.#ledger.reading(topic, number), stop: ledgerJumped },
+        { lane: number, reading: (topic) => this.ledger.reading(topic, number), stop: ledgerJumped },
       ]),
       boundsOf: (topic, epochs) => offsets.bounds(topic, epochs),
       clock,
@@ -206,7 +206,7 @@ export class LaneSet {
     this.#start = new LaneStart({
       settings: config,
       steps: options.steps,
-      ledger: this.#ledger,
+      ledger: this.ledger,
       watch: this.#watch,
       committer,
       member: this.#member,
@@ -237,7 +237,7 @@ export class LaneSet {
     await this.#committer.close();
     // A hanging broker would delay this for minutes, and only tools need it.
     await settledWithin(this.#offsetReports.report(), REPORT_OFFSETS_MS_MAX);
-    await Promise.all([this.#member.stop(), this.#ledger.stop(), this.offsets.stop()]);
+    await Promise.all([this.#member.stop(), this.ledger.stop(), this.offsets.stop()]);
     this.#calls.close();
   }
 
@@ -250,18 +250,8 @@ export class LaneSet {
       asideReason: this.#standing.reason(),
       lanes: new Map((this.#assigned ?? []).map((lane) => [lane, this.#laneOf(lane).status()])),
       callsRunning: this.#calls.running(),
-      keysRemembered: this.#ledger.index.size(),
+      keysRemembered: this.ledger.index.size(),
     };
-  }
-
-  /** What the ledger says about all lanes, including those of other processes. */
-  ledger(): LedgerStatus {
-    return this.#ledger.status();
-  }
-
-  /** What the ledger says about one command of any lane. */
-  command(key: string): CommandView {
-    return this.#ledger.command(key);
   }
 
   #assign(lanes: readonly number[], isNewMember: boolean): void {

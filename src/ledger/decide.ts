@@ -165,8 +165,7 @@ function accepted(
 ): Decision {
   const seen: Seen = { quote: verdict.quote, transaction: verdict.transaction };
   const warnings = [...verdict.warnings, ...mismatchWarnings(entry, verdict)];
-  if (entry.step !== 'CREATE')
-    return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
+  if (entry.step !== 'CREATE') return finish(entry, acceptedResult(entry, { ...verdict, warnings }, nowMs), seen);
   const { quote } = verdict;
   const isSameQuote = quote !== null && quote.id === entry.quoted?.quoteId;
   if (isSameQuote && !UNEXECUTED_STATUSES.has(quote.status ?? 'PENDING')) {
@@ -178,7 +177,7 @@ function accepted(
   if (quote?.status === 'PROCESSING' || quote?.status === 'COMPLETED') {
     // We did not ask for that. Executing this quote would be refused, and executing another would pay twice.
     warnings.push(`the service executed the quote as soon as it created it: its status is ${quote.status}`);
-    return finish(entry, acceptedResult(entry, { ...verdict, warnings }, 'ANSWER', nowMs), seen);
+    return finish(entry, acceptedResult(entry, { ...verdict, warnings }, nowMs), seen);
   }
   if (quote === null || quote.transactionId === null) {
     // Without the transaction's id we could not settle a lost answer to the execution: ask again before any money moves.

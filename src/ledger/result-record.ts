@@ -28,11 +28,10 @@ export type ResultSubject = Pick<
 export function acceptedResult(
   entry: ResultSubject,
   verdict: Extract<Verdict, { kind: 'accepted' }>,
-  settledBy: SettledBy,
   nowMs: number,
 ): CommandResult {
   return {
-    ...blankResult(entry, 'ACCEPTED', settledBy, nowMs),
+    ...blankResult(entry, 'ACCEPTED', 'ANSWER', nowMs),
     httpStatus: verdict.httpStatus,
     quote: verdict.quote,
     transaction: verdict.transaction,

@@ -11,7 +11,7 @@ import { COMMAND_TYPES, isCommandType, type CommandType } from 'payment-processo
 import { readsFrom } from 'payment-processor-contract/kafka/partition-offsets';
 import type { RegistryFault } from 'payment-processor-contract/registry';
 import type { TopicNames } from 'payment-processor-contract/topics';
-import type { LedgerStatus } from '../store/ledger-view.ts';
+import type { LedgerCopy } from '../store/ledger-copy.ts';
 import type { Activity } from './activity.ts';
 import type { DeadLetterWatch } from './dead-letter-watch.ts';
 import { readiness, type Readiness } from './health.ts';
@@ -42,7 +42,11 @@ import { TopicEnds, type KnownTopicEnds, type OffsetSource, type TopicAnswer } f
 
 export interface StateReaderOptions {
   readonly deployment: Deployment;
-  readonly lanes: { readonly offsets: OffsetSource; status(): LaneSetStatus; ledger(): LedgerStatus };
+  readonly lanes: {
+    readonly offsets: OffsetSource;
+    readonly ledger: Pick<LedgerCopy, 'status'>;
+    status(): LaneSetStatus;
+  };
   readonly api: Pick<PaymentApi, 'snapshot'>;
   /** What startup waits for; null: nothing, or startup is over. */
   readonly starting: () => StartWait | null;
@@ -115,7 +119,7 @@ export class StateReader {
     const { activity, api, callSlots, clock, deployment, laneCount, lanes, letters } = this.#options;
     const { kafkaAccess, registryFault, topics, unfinishedMax } = this.#options;
     const status = lanes.status();
-    const ledger = lanes.ledger();
+    const ledger = lanes.ledger.status();
     const nowMs = clock.nowMs();
     const laneStates = this.#laneStates(status, known, nowMs);
     const ledgerShown = ledgerState(ledger, known.topics.get(topics.ledger)?.ends);

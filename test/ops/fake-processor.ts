@@ -83,7 +83,7 @@ export class FakeProcessor {
     return {
       lanes: {
         status: () => this.lanes,
-        ledger: () => this.ledger,
+        ledger: { status: () => this.ledger },
         offsets: {
           members: () => this.members(),
           highWatermarks: (topic: string) => this.highWatermarks(topic),

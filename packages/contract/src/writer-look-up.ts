@@ -171,7 +171,6 @@ export class WriterLookUp {
 }
 
 interface Reference {
-  readonly name: string;
   readonly subject: string;
   readonly version: number;
 }
@@ -195,11 +194,9 @@ function schemaOf({ references, schema, schemaType }: JsonObject): RegisteredSch
 
 function referenceOf(value: JsonValue): Reference | null {
   const object: JsonObject = isJsonObject(value) ? value : {};
-  const { name, subject } = object;
+  const { subject } = object;
   const version = numberIn(object, 'version');
-  return typeof name === 'string' && typeof subject === 'string' && version !== null
-    ? { name, subject, version }
-    : null;
+  return typeof subject === 'string' && version !== null ? { subject, version } : null;
 }
 
 /** It does not exist, or the registry does not accept its form. */
