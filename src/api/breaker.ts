@@ -3,10 +3,10 @@
  *
  * Stages: closed -> open -> checking -> trial -> ramp -> closed.
  * - open: no calls, for the reset time (opossum's timer).
- * - checking: no calls; a GET asks whether the service answers at all. If not: open again. After CHECKS_FAILED_MAX failed checks in
- *   a row a trial follows all the same: perhaps the service answers everything but this GET. If that call fails too, the next such
- *   trial needs twice as many failed checks.
- * - trial: one call. A fault: open again.
+ * - checking: no calls; a GET asks whether the service is back. If not: open again. After CHECKS_FAILED_MAX failed
+ *   checks in a row a trial follows all the same: perhaps the service answers everything but this GET. If that call
+ *   fails too, the next such trial needs twice as many failed checks, up to eightfold.
+ * - trial: one call. A fault, or a call that was never sent: open again.
  * - ramp: 2 calls at once, doubled by each success. A fault: open again.
  * If a trial or a ramp gets no call within the reset time, a GET replaces the call. If it succeeds, the breaker advances: a trial to
  * the ramp, a ramp to closed. If it fails, a trial opens the breaker again, and a ramp stays as it is.
@@ -24,7 +24,10 @@ const RAMP_START = 2;
 /** With the default reset time: two minutes if the GET fails at once, four if it times out. */
 const CHECKS_FAILED_MAX = 24;
 
-/** How a call counts for the breaker. An `unattempted` call was never sent, for a reason on our side, so it proves nothing. */
+/**
+ * How a call counts for the breaker. An `unattempted` call was never sent, for a reason on our side. In a
+ * trial it counts as a fault; otherwise as a call without a fault, which does not grow a ramp.
+ */
 export type Weight = 'fine' | 'fault' | 'unattempted';
 export interface Attempt<Result> {
   result: Result;
@@ -37,7 +40,7 @@ export type BreakerStage = (typeof BREAKER_STAGES)[number];
 
 /** What a breaker had seen when its stage changed, for the log. */
 export interface BreakerEvidence {
-  /** Calls that ended within the counting window. */
+  /** Calls that ended within the counting window, sent or not. */
   readonly calls: number;
   /** How many of them were infrastructure faults. */
   readonly faults: number;
@@ -53,7 +56,7 @@ export interface BreakerOptions {
   timeoutMs: number;
   /** Allowance at which a ramp ends. */
   rampEnd: number;
-  /** Whether the service answers a GET; must settle. */
+  /** Whether a GET shows that the service is back. Must settle, and never reject. */
   isServiceReachable: () => Promise<boolean>;
   onChange: (stage: BreakerStage, evidence: BreakerEvidence) => void;
 }
@@ -65,7 +68,7 @@ export interface Breaker<Result> {
   /** How many calls may be under way at once. */
   allowance(): number;
   underWay(): number;
-  /** Runs a call; null without running it if the breaker allows none now. */
+  /** Runs a call; null without running it if the breaker allows none now, or after `close`. */
   run(call: () => Promise<Attempt<Result>>): Promise<Result | null>;
   close(): void;
 }
@@ -82,7 +85,10 @@ export function createBreaker<Result>(options: BreakerOptions): Breaker<Result> 
   let underWay = 0;
   let isTrial = false;
   let checksFailed = 0;
-  /** Doubles, up to eightfold, each time a trial without a successful check fails: in an outage each may leave a call in doubt. */
+  /**
+   * Doubles, up to eightfold, each time a trial without a successful check fails: in an outage each such trial may
+   * leave a call in doubt.
+   */
   let checksFailedMax = CHECKS_FAILED_MAX;
   let isUncheckedTrial = false;
   let rampAllowance = Infinity;

@@ -24,7 +24,7 @@ type Response = Extract<Answer, { kind: 'response' }>;
 /**
  * Reads the answer to a POST.
  * @param nowMs wall-clock time at which the answer came; for a Retry-After that is a date
- * @param quoteId the quote to execute; null: none, or any
+ * @param quoteId the quote to execute; null: the answer may be about any quote
  */
 export function readAnswer(
   operation: CommandType,
@@ -99,7 +99,7 @@ function readSuccess(operation: CommandType, answer: Response, quoteId: string |
   };
 }
 
-/** The origin that a redirect points to, if any. Credentials and query stay out, because they may be secret. */
+/** Names only the origin of the redirect's target: its credentials, path and query may be secret. */
 export function redirectReason(answer: Response): string {
   const target = answer.location === null || !URL.canParse(answer.location) ? null : new URL(answer.location);
   const where = target === null ? '' : ` to ${bounded(target.origin, 200)}`;

@@ -47,13 +47,14 @@ export type Answer =
       retryAfter: string | null;
       location: string | null;
       body: string;
+      /** The body is incomplete. */
       cut: boolean;
-      /** It was cut by us, at the length that the request allows. */
+      /** We cut it, at the length that the request allows. */
       isTooLong?: boolean;
     }
   /** It is certain that no byte of the request reached the service. */
   | { kind: 'never-sent'; reason: string }
-  /** It may have reached the service, but no complete answer came back. */
+  /** It may have reached the service, but not even a status came back. */
   | { kind: 'lost'; reason: string };
 
 /** The error in a body, as far as we can read it. */
@@ -61,7 +62,7 @@ export interface ServiceError {
   /** The string `code` of an error object; null if the body has none. */
   code: string | null;
   message: string;
-  /** JSON of `details`, as received. */
+  /** JSON of `details`, as received; null if the body has none, or it is too long. */
   details: string | null;
 }
 
@@ -81,7 +82,7 @@ export type Reading =
   | { kind: 'doubt'; httpStatus: number | null; reason: string; rawResponse: string | null }
   | { kind: 'redirected'; httpStatus: number; reason: string }
   | { kind: 'unauthorized'; httpStatus: number; reason: string }
-  /** 403, 404, 405: `serviceFails` says that GET /transactions fails as well. */
+  /** 403, 404, 405. `serviceFails`: GET /transactions fails as well; false also if we do not know. */
   | { kind: 'not-here'; httpStatus: number; serviceFails: boolean; error: ServiceError; rawResponse: string }
   | { kind: 'told-to-wait'; httpStatus: number; retryAfterMs: number | null; reason: string }
   | { kind: 'conflict'; httpStatus: number; error: ServiceError; rawResponse: string }
@@ -96,7 +97,7 @@ export type ServiceSetting = (typeof SERVICE_SETTINGS)[number];
 export interface HoldCause {
   /** The problem and its remedy. */
   readonly reason: string;
-  /** Null: the fault is the service's own. */
+  /** Null: no setting is known to be wrong. */
   readonly setting: ServiceSetting | null;
 }
 
@@ -113,7 +114,7 @@ export interface Unserved extends HoldCause {
   readonly isFromStart: boolean;
   /** Monotonic. */
   readonly sinceMs: number;
-  /** The service refused this process's POST (HTTP 401). Successful checks do not disprove that: only the answer to another POST does. */
+  /** The service refused this process's POST (HTTP 401). Checks do not disprove that; another POST's answer does. */
   readonly isChangeRefused: boolean;
 }
 
@@ -141,14 +142,14 @@ export type ListReading =
       retryAfterMs: number | null;
       /** We read no page of this length: one with a lower `limit` may be shorter. */
       isTooLong?: boolean;
-      /** The service's own code and message of a refusal. They may quote a person's query, so no log has them. */
+      /** Code and message of a refusal, else null. They may quote the query of an operator, so no log has them. */
       serviceSays: string | null;
     };
 
 export const LIST_FAILURES = [
-  /** No call was made: the service is held. */
+  /** No call was made: the service is held or not yet checked, or the client is closed. */
   'held',
-  /** Never sent, no complete answer, 408, or 5xx except 501. */
+  /** Never sent, no answer, a page cut off or too long, or a status that says nothing (`http-status.ts`). */
   'unreachable',
   'unauthorized',
   'redirected',

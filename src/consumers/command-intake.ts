@@ -1,6 +1,7 @@
 /**
- * Reads one message of a command topic: its key, headers and value, as Avro or JSON. An unreadable message becomes a dead letter
- * (and, with a usable key, an INVALID result). A message on the wrong partition must be moved to its lane.
+ * Reads one message of a command topic: its key, headers and value, as Avro or JSON. An unreadable message becomes a
+ * dead letter. With a usable key it also gets a result: INVALID, or CONFLICT if the key is known. A message on the
+ * wrong partition must be moved to its lane.
  */
 import { createHash } from 'node:crypto';
 import type { MaxAgeMs } from 'payment-processor-contract/config';
@@ -51,7 +52,7 @@ export type Intake =
       arrival: Arrival;
       original: OriginalMessage;
       deadLetteredAs: { reason: DeadLetterReason; message: string } | null;
-      /** When it was read. */
+      /** When we last began to read it: the registry may have been unavailable before. */
       readMs: number;
     }
   | { kind: 'dead-letter'; letter: DeadLetter; command: TracedCommand; readMs: number }
@@ -67,7 +68,10 @@ export interface CommandPlace extends Place {
   readonly commandType: CommandType;
 }
 
-/** A message that made our own code fail. Its result is made from `arrival`; null: it has no usable key, so it gets none. */
+/**
+ * A message that made our own code fail, or at which the lane was lost repeatedly. Its result is made from `arrival`.
+ * Null: its key is unusable or belongs to another lane, so it gets none.
+ */
 export interface CommandAside {
   readonly letter: DeadLetter;
   readonly arrival: Arrival | null;
@@ -136,7 +140,7 @@ export function readMessage(
   });
 }
 
-/** Sets aside a message that made our own code fail: parses nothing but its key and `ce_id`. */
+/** Sets a message aside. Parses only its key and `ce_id`, because anything else may fail again. */
 export function setAside(
   options: Pick<IntakeOptions, 'laneCount'>,
   place: CommandPlace,

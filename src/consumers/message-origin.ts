@@ -21,7 +21,7 @@ export const MOVED = {
   partition: 'moved-partition',
   offset: 'moved-offset',
   timestamp: 'moved-timestamp',
-  /** Of a message too large to be moved whole. */
+  /** This and the next two: of a message too large to be moved whole. */
   valueBytes: 'moved-value-bytes',
   valueSha256: 'moved-value-sha256',
   headersLeftOut: 'moved-headers-left-out',

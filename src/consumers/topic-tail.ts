@@ -4,7 +4,7 @@
  *
  *   started (may be retried) -> reading -> stopped, after which no record is handed over
  *
- * A partition may be paused; records already fetched by then are still handed over.
+ * A partition may be paused; records already fetched by then may still be handed over.
  */
 import { randomUUID } from 'node:crypto';
 import type { Consumer, KafkaMessage } from 'kafkajs';
@@ -43,7 +43,7 @@ export interface TailOptions {
   readonly takesKeyless?: true;
   /** Records in order; some may be repeats. */
   readonly onRecords: (partition: number, records: readonly TailedRecord[], nextOffset: bigint) => void;
-  /** Between these offsets there is nothing for readers. */
+  /** From the first of these offsets to the last there is nothing for readers. */
   readonly onFiltered: (partition: number, fetchedOffset: bigint, lastOffset: bigint) => void;
   /** The brokers answered. Called before their records are handed over. */
   readonly onFetched: () => void;
@@ -54,7 +54,7 @@ export interface TailOptions {
 /** Timestamp type in Kafka's protocol. */
 const LOG_APPEND_TIME = 1;
 const FETCH_WAIT_MS = 250;
-/** Longest wait of a fetch while nothing is paused: longer, because nothing waits for the fetch to end so that it can resume. */
+/** Longest wait of a fetch while nothing is paused. It may be longer, because no resume waits for the fetch. */
 const UNPAUSED_FETCH_WAIT_MS = 1_000;
 const FETCH_BYTES_MAX = 1024 * 1024;
 /** Few are enough: the group has no other member. */
@@ -91,7 +91,7 @@ export class TopicTail {
     });
   }
 
-  /** Rejects if no broker answers. It has then closed what it opened, and may be called again. */
+  /** Rejects if Kafka does not answer, or refuses. It has then closed what it opened, and may be called again. */
   async start(): Promise<void> {
     const { nextOffset, onFatal, onFetched, onFiltered, onRecords, partitionCount, takesKeyless, topic } =
       this.#options;
