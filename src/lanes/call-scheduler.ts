@@ -10,24 +10,28 @@
  *   began            the call has begun, and counts against the rate
  *
  * A free slot goes first to a class below its share, then to the class served least relative to its share (stride scheduling).
- * So shares hold even with few slots, and for the rate too. While anything waits, a slot is idle only if it is kept (at most
- * ASK_MS for one lane) or its intent is being committed.
+ * So shares hold even with few slots, and for the rate too. While anything waits, a slot is idle only if it is kept (at
+ * most ASK_MS for one lane), its intent is being committed, or the rate allows no call.
  */
 import { SHARES, type WorkClass } from './work-classes.ts';
 
 /**
- * How long a request for a slot stays valid, and how long a slot is kept. A lane sleeps less before it asks again. In the middle
- * of a commit it cannot take its slot: with a slow Kafka, a shorter time would let executions starve behind transfers.
+ * How long a request for a slot stays valid, and how long a slot is kept. A lane sleeps less before it asks again. A
+ * lane in the middle of a commit cannot take its slot: with a slow Kafka, a shorter time would let executions starve
+ * behind transfers.
  */
 export const ASK_MS = 2_000;
-/** If calls begin less often than this, a kept or taken slot delays calls that may wait, by as much at most. */
+/** If the rate limit spaces calls by more than this, a kept or taken slot delays calls that may wait, by up to this. */
 export const DELAY_MS = 200;
 /**
- * With a rate limit, lanes get slots this long before the calls at most. With less than the time of two commits, calls would begin
- * below the rate. After a crash, intents whose calls had not begun are in doubt: this limits them.
+ * With a rate limit, lanes get slots at most this long before their calls. With less than the time of two commits,
+ * calls would begin below the rate. After a crash, intents whose calls had not begun are in doubt: this limits them.
  */
 export const COMMIT_AHEAD_MS = 1_500;
-/** Filling a transaction takes up to 10 ms, and a timer may be late by as much again. A limit on CPU stops the process for longer. */
+/**
+ * How late a call may begin without delaying the next ones. Filling a transaction takes up to 10 ms, and a timer may be
+ * as late again. A CPU limit stops the process for longer.
+ */
 export const CATCH_UP_MS = 50;
 
 /** Now, and the least time between two calls under the rate limit; 0 without a limit. */
@@ -52,7 +56,7 @@ interface SlotRequest {
 
 interface ClassState {
   readonly workClass: WorkClass;
-  /** Slots that it is guaranteed; not a whole number. */
+  /** Slots that it is guaranteed; may be a fraction. */
   readonly share: number;
   /** Slots that are kept, taken or in use. */
   held: number;
@@ -83,7 +87,7 @@ export class CallScheduler {
   #nextCallMs = 0;
   /** Since the last call, the rate allowed another one, and none could begin. */
   #isRateUnused = true;
-  /** Pass of the class that was served last: an idle class continues from it. */
+  /** Highest pass at which a class was served: an idle class continues from it. */
   #pass = 0;
 
   constructor(slots: number) {
@@ -153,8 +157,8 @@ export class CallScheduler {
   }
 
   /**
-   * Spaces calls evenly. A call that began late, by a busy event loop or after a short idle time, hardly delays the next ones: in any
-   * time there are at most the calls of CATCH_UP_MS more.
+   * Spaces calls evenly. A call that began late, because of a busy event loop or a short idle time, hardly delays the
+   * next ones. Any period exceeds the rate by at most the calls of CATCH_UP_MS.
    */
   began({ nowMs, intervalMs }: Moment): void {
     const fromMs = Math.max(this.#nextCallMs, nowMs - CATCH_UP_MS);
@@ -223,7 +227,7 @@ export class CallScheduler {
     if (mayKeep && isAsking(state) && (state.isAskingNext || state.waiting.size === 0)) {
       return { kind: 'kept', workClass: state.workClass, lane: this.#keep(state, moment.nowMs) };
     }
-    if (!isRateFree || this.#isRateLeft(moment)) return null;
+    if (!isRateFree || this.#mustYield(moment)) return null;
     const attemptId = takeFirst(state.waiting);
     if (attemptId === undefined) return null;
     this.#serve(state);
@@ -287,15 +291,21 @@ export class CallScheduler {
     return this.#states.reduce((free, { held }) => free - held, this.#slots);
   }
 
-  /** Whether a call whose slot is kept now may begin soon, by the rate. A slot that its lane does not take counts for a while only. */
+  /**
+   * Whether the rate lets the call of a slot kept now begin within COMMIT_AHEAD_MS. A kept slot that its lane does not
+   * take counts only that long.
+   */
   #mayKeep({ nowMs, intervalMs }: Moment): boolean {
     if (intervalMs === 0) return true;
     const pending = this.#keptSince(nowMs - COMMIT_AHEAD_MS) + this.#reservations.size;
     return Math.max(0, this.#nextCallMs - nowMs) + intervalMs * pending <= COMMIT_AHEAD_MS;
   }
 
-  /** Whether calls that may wait leave the rate to one that may not, and is about to begin. */
-  #isRateLeft({ nowMs, intervalMs }: Moment): boolean {
+  /**
+   * Whether calls that may wait yield to one that may not: it has had its slot for less than DELAY_MS, and is about to
+   * begin.
+   */
+  #mustYield({ nowMs, intervalMs }: Moment): boolean {
     if (intervalMs <= DELAY_MS) return false;
     const afterMs = nowMs - DELAY_MS;
     return this.#keptSince(afterMs) > 0 || [...this.#reservations.values()].some(({ sinceMs }) => sinceMs > afterMs);

@@ -1,6 +1,6 @@
 /**
  * The steps of a command for tracing: admitted, called, looked up, resulted. Lanes and calls report only here, and know nothing of
- * spans. They report committed steps and ended calls. An implementation is cheap and never throws.
+ * spans. They report committed steps, ended calls and look-ups. An implementation is cheap and never throws.
  */
 import type { Reading } from '../api/types.ts';
 import type { TracedCommand } from '../consumers/command-intake.ts';
@@ -16,16 +16,16 @@ export type AdmissionKind =
   | 'called'
   /** An entry that ended without a call. */
   | 'finished'
-  /** A copy of a known command: answered again, or noted. */
+  /** A copy of a known command: answered again, or noted until its result. */
   | 'copy'
-  /** Ignored: its key belongs to another command. */
+  /** Ignored, with a CONFLICT result: its key belongs to another command. */
   | 'conflict'
   /** A dead letter without an entry. */
   | 'dead-letter';
 
 export interface TracedAdmission {
   readonly kind: AdmissionKind;
-  /** When this process began to read the message. */
+  /** When this process last began to read the message; for one set aside, when that was. */
   readonly beganMs: number;
   /** Why it went to the dead letters, with or without an entry. */
   readonly deadLetteredAs: DeadLetterReason | null;
@@ -41,7 +41,7 @@ export interface TracedCall extends CallTimes {
 export interface CommandTraces {
   /** The message is admitted: its transaction is committed. */
   admitted(command: TracedCommand, admission: TracedAdmission): void;
-  /** A call ended, made or not. */
+  /** A call that passed the gate ended, sent or not. */
   called(command: TracedCommand, call: TracedCall): void;
   /** A look-up for the command ended. */
   lookedUp(command: TracedCommand, times: CallTimes, found: LookUpOutcome['kind']): void;

@@ -1,6 +1,6 @@
 /**
- * Checks periodically that the broker still has the records that we read, and stops readers whose topic was recreated, truncated, or
- * lost records that they had not read (forced-jumps.ts). Commits do not wait for it.
+ * Checks periodically that the broker still has the records that we read. Stops readers whose topic was recreated,
+ * truncated, or lost records that they had not read (forced-jumps.ts). Commits do not wait for it.
  *
  *   started -> one look after another (note where readers stand -> ask the brokers once for all topics -> compare) -> stopped
  *
@@ -38,7 +38,7 @@ export interface WatchedReader {
 export interface InputWatchParts {
   readonly topics: readonly string[];
   readonly readers: readonly WatchedReader[];
-  /** By lane. @param epochs by lane */
+  /** Bounds of a topic's partitions, by lane. @param epochs leader epochs to ask about, by lane */
   readonly boundsOf: (
     topic: string,
     epochs: ReadonlyMap<number, number>,

@@ -2,7 +2,7 @@
  * All lanes of this process, and what they share: the group member, the copy of the ledger, the calls.
  *
  *   start   opens the ledger, reads it to its end while others serve the lanes, joins the group; lanes open once assigned.
- *           Retries each step until Kafka answers, Kafka refuses, or the process is stopped
+ *           Retries each step until Kafka answers, no retry can help, or the process is stopped
  *   stop    serves the lanes until the group has given them to others. Then releases the rest: lets calls end and commits
  *           their answers. Leaves the group last. All of it is bounded in time
  */
@@ -70,7 +70,7 @@ export class LaneSet {
   readonly #member: GroupMember;
   readonly #standing: StandingAside;
   readonly #calls: Calls;
-  /** Constructed last; collaborators call back only after start(). */
+  /** Constructed after their collaborators, which call back only after start(). */
   readonly #lanes: Lane[] = [];
   readonly #watch: InputWatch;
   readonly #committer: Committer;
@@ -225,7 +225,10 @@ export class LaneSet {
     if (await this.#start.run()) this.#offsetReports.start();
   }
 
-  /** Takes at most API_TIMEOUT_MS and 35 s: 5 s to leave, 2 s beyond a call, two commits of 10 s, and 8 s for the rest. */
+  /**
+   * Should take at most API_TIMEOUT_MS and 35 s: 5 s to leave, 2 s beyond a call, two commits of 10 s, and 8 s for the
+   * rest. After that `main.ts` ends the process.
+   */
   async stop(): Promise<void> {
     this.#options.steps.end();
     this.#isRetiring = true;
@@ -265,7 +268,7 @@ export class LaneSet {
     for (const lane of lanes) if (!this.#isRetiring || before.includes(lane)) this.#laneOf(lane).assigned(isNewMember);
   }
 
-  /** Whether the group confirmed this process less than a session timeout ago. */
+  /** Whether a request that the group confirmed was sent less than a session timeout ago. */
   #isConfirmed(): boolean {
     return this.#member.isConfirmedWithinMs(this.#settings.sessionTimeoutMs);
   }

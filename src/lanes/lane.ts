@@ -103,7 +103,10 @@ export class Lane {
     }
   }
 
-  /** The group gave the lane to another member: we finish work under way and release it. The new owner fences us if that takes too long. */
+  /**
+   * The group gave the lane to another member: we finish work under way and release it. The new owner fences us if that
+   * takes too long.
+   */
   async revoked(): Promise<void> {
     const state = this.#state;
     if (state.stage === 'open') await this.release();
@@ -117,7 +120,7 @@ export class Lane {
     if (this.#state.stage === 'open') await this.release(reason);
   }
 
-  /** Ends the lane in an orderly way; bounded by the deadline of a call. */
+  /** Ends the lane in an orderly way; bounded by the deadline of a call and two commits. */
   async release(stopFor: string | null = null): Promise<void> {
     const state = this.#state;
     switch (state.stage) {
@@ -156,7 +159,7 @@ export class Lane {
   committedOffsets(): GroupOffset[] {
     const { index, lane } = this.#parts;
     if (this.#state.stage === 'acquiring') return [];
-    // Another release's position stops the lane. The report of offsets has none then.
+    // A position that another release wrote stops the lane, so we report none.
     const recorded = readable(() => index.position(lane))?.next ?? {};
     return [...this.#inputs.positions()].flatMap(([topic, offset]) =>
       recorded[topic] === undefined ? [] : [{ topic, lane, offset }],
@@ -207,8 +210,9 @@ export class Lane {
 
   /**
    * Tries until the lane is open, stopped, or taken from us.
-   * @param lostMs when the lane was lost, on the monotonic clock: waits until the group has confirmed this process since; null: does not
-   * @param retakeMs how long to wait first
+   * @param lostMs when the lane was lost, on the monotonic clock: the first attempt waits until the group has confirmed
+   *   this process since; null: it does not
+   * @param retakeMs pause before the first attempt, after that confirmation
    */
   async #acquire(lostMs: number | null = null, retakeMs = 0): Promise<void> {
     const { clock, committer, lane, topics } = this.#parts;

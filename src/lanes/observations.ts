@@ -17,7 +17,7 @@ export type ObservationItem =
       readonly kind: 'observation';
       readonly id: string;
       readonly observation: Observation;
-      /** By the brokers' clock. */
+      /** By the brokers' clock if the writer knew it; else by the writer's. */
       readonly writtenMs: number;
     }
   /** Only the processor may write to the topic. Any other record is an error, and becomes a dead letter. */

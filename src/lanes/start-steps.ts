@@ -2,7 +2,7 @@
  * Steps of the start that need an answer from the schema registry or Kafka. A failed try is retried with growing pauses, because an
  * outage is not a failure (invariant I5). That ends when the step is done, no retry can help, or the process must end.
  *
- *   run   tried -> (failed: logged, a pause, tried again) -> done, or ended at once by `end`
+ *   run   tried -> (failed: logged, a pause, retried) -> done, or ended at once by `end`
  *
  * Readiness and the log show the step under way, whom it waits for, how long and why. A failed try leaves nothing open
  * when the next one begins.

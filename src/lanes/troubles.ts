@@ -27,7 +27,9 @@ export type LaneLoss = (typeof LANE_LOSSES)[number];
 const TROUBLE_MS = 60_000;
 /** A commit that fails this soon after the previous failure probably has the same cause. */
 const SAME_CAUSE_MS = 10_000;
-/** Up to this many failed commits in a row may be chance. More have a lasting cause, such as a revoked right. */
+/**
+ * Up to this many failed commits in a row may be chance. More have a lasting cause, such as a revoked authorization.
+ */
 const CHANCE_FAILURES_MAX = 3;
 const RETAKE_MS_MIN = 300;
 const RETAKE_MS_MAX = 5_000;
