@@ -1,7 +1,7 @@
 /**
  * The core: computes an entry's next state from an event. Pure: time and ids come with the event.
  *
- * Each event belongs to one phase. An event that does not fit the phase (such as an answer to an outdated attempt) changes
+ * Each event fits certain phases. An event that does not fit (such as an answer to an outdated attempt) changes
  * nothing. This file enforces invariants I1, I2, I3, I5 and I10.
  */
 import { tryAgainAtMs } from './back-off.ts';
@@ -18,9 +18,9 @@ import { doubtful, finish, inDoubt, intentOf, next, possiblySent, reasonOf, wait
 import { verdictOf, type Verdict } from './verdict.ts';
 import { withinReach } from './wrong-clocks.ts';
 
-/** A quote in one of these was not executed. */
+/** A quote with one of these statuses was not executed. */
 const UNEXECUTED_STATUSES: ReadonlySet<string> = new Set(['PENDING', 'EXPIRED']);
-/** Of a proof that no longer holds. */
+/** `attempts` of a proof that no longer holds: they match no entry's. */
 const NO_ATTEMPTS = -1;
 
 /** Failures of our own code after which an entry is set aside (invariant I6). */
@@ -78,7 +78,8 @@ function due(dueEntry: Entry, event: Extract<LedgerEvent, { kind: 'due' }>, poli
       const reason = 'reason' in entry.phase ? entry.phase.reason : 'a call got no clear answer';
       const refusal = entry.phase.state === 'DOUBTFUL' ? entry.phase.refusal : null;
       const { endedMs } = plan;
-      // An earlier proof no longer counts: it must be established again. But it says that the key settled nothing.
+      // An earlier proof no longer counts: it must be established again. Its `by` stays, because the key cannot settle
+      // this doubt (`settlementOf`).
       const unexecuted = entry.unexecuted?.by === 'LOOK_UP' ? { ...entry.unexecuted, attempts: NO_ATTEMPTS } : null;
       const unproven = { firstSentMs: entry.firstSentMs ?? event.nowMs, lastEndedMs: endedMs, unexecuted };
       const settleAtMs = Math.max(event.nowMs, lookUpFromMs(endedMs, policy));

@@ -1,4 +1,6 @@
-/** Whether the transaction that a look-up found is the payment of the entry: compares the fields that both show. Pure. */
+/**
+ * Compares the transactions and quotes that look-ups and answers show with the entry that they should belong to. Pure.
+ */
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import type { Quote, Transaction } from 'payment-processor-contract/types';
 import type { Entry, Quoted } from './entry.ts';
@@ -62,10 +64,7 @@ function differing(pairs: readonly [name: string, expected: Shown, shown: Shown]
     .map(([name]) => name);
 }
 
-/**
- * The data of a two-step quote that its execution and look-ups need.
- * @param quote with a transactionId
- */
+/** The data of a two-step quote that its execution and look-ups need. */
 export function quotedOf(entry: Entry, quote: Quote & { transactionId: string }, nowMs: number): Quoted {
   const fields = keptFields('create-quote', entry);
   const lockedReceiving = fields?.lockedCurrencySide === 'RECEIVING' ? fields.lockedCurrencyAmount : null;

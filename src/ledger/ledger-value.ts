@@ -100,13 +100,13 @@ export function headOf(value: Buffer): { valueClass: ValueClass; timeMs: number 
   return { valueClass, timeMs: valueClass === VALUE_CLASS.kept ? 0 : value.readUIntBE(AT.time, TIME_BYTES) };
 }
 
-/** True for an entry without a result; also for an unreadable value. */
+/** True for an entry without a result; also for any value of class `kept`, such as one that we cannot read. */
 export function mayBeUnfinished(value: Buffer): boolean {
   const valueClass = classOf(value);
   return valueClass === VALUE_CLASS.unfinished || valueClass === VALUE_CLASS.kept;
 }
 
-/** True for an entry with the result UNKNOWN; also for an unreadable value. */
+/** True for an entry with the result UNKNOWN; also for any value of class `kept`, such as one that we cannot read. */
 export function mayBeUnknown(value: Buffer): boolean {
   const valueClass = classOf(value);
   return unknownCommandOf(valueClass) !== null || valueClass === VALUE_CLASS.kept;
@@ -244,7 +244,7 @@ function fingerprintOf(text: string): Buffer {
   return Buffer.from(crypto.hash('sha256', text, 'buffer').subarray(0, FINGERPRINT_BYTES));
 }
 
-/** @param bytes with room for the head; the caller has set the fingerprint */
+/** Writes the head, except the fingerprint, which the caller sets afterwards. @param bytes with room for the head */
 function valueOf(bytes: Buffer, valueClass: ValueClass, timeMs: number): Buffer {
   bytes.writeUInt8(FORMAT, 0);
   bytes.writeUInt8(valueClass, AT.class);

@@ -8,13 +8,13 @@ import type { Entry, HeldRefusal } from './entry.ts';
 import { shortTexts } from './short-texts.ts';
 import type { Verdict } from './verdict.ts';
 
-/** As long as an answer to a call may be. */
+/** In characters; the body of an answer to a call may have as many bytes. */
 const LISTED_LENGTH_MAX = 512 * 1024;
 
 /** Of a status or code in a result's error. */
 const CODE_LENGTH_MAX = 200;
 
-/** In a result's message. */
+/** The status as a result's error shows it. */
 export function statusInWords(status: string | null): string {
   return bounded(status ?? 'without a status', CODE_LENGTH_MAX);
 }

@@ -11,7 +11,8 @@ export function intentOf(
   { attemptId, notBeforeMs, processId }: Attempt,
   policy: Pick<LedgerPolicy, 'apiTimeoutMs' | 'callerId'>,
 ): Entry {
-  // Unless no process recorded it: where the key must prevent a second effect, it is the caller of now (whyKeyIsVoid).
+  // Where only the key prevents a second effect, we call only as the recorded caller (whyKeyIsVoid), so overwriting it
+  // loses nothing. If no process recorded the caller, it stays unknown.
   const isUnrecorded = entry.calledAs === null && entry.firstSentMs !== null && proofOf(entry)?.by !== 'LOOK_UP';
   return {
     ...entry,
@@ -34,7 +35,7 @@ export function possiblySent(entry: Entry, sentMs: number, endedMs: number): Ent
 }
 
 /**
- * The same, and the doubt must be settled.
+ * The entry in doubt: as `possiblySent`, and the doubt must be settled.
  * @param againMs when the same call may be repeated, if that settles the doubt
  */
 export function inDoubt(
@@ -56,7 +57,7 @@ export function doubtful(entry: Entry, reason: string, settleAtMs: number, refus
 /** The entry until its next try; in doubt, while a call may have taken effect. */
 export function waiting(entry: UnphasedEntry, untilMs: number, reason: string): Entry {
   const phase = isInDoubt(entry)
-    ? ({ state: 'DOUBTFUL', settleAtMs: untilMs, reason: `its next try waits: ${reason}`, refusal: null } as const)
+    ? ({ state: 'DOUBTFUL', settleAtMs: untilMs, reason: `its retry waits: ${reason}`, refusal: null } as const)
     : ({ state: 'PARKED', untilMs, reason } as const);
   return { ...entry, phase };
 }

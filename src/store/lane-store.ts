@@ -58,7 +58,7 @@ interface Head {
 const EMPTY_HEAD: Head = { next: 0n, timestampMs: 0, appliedMs: 0, commands: 0, unknown: {} };
 /** Half of a SHA-256: two keys of one lane never collide. */
 const KEY_HASH_BYTES = 16;
-/** Transaction states read at a time, which takes a few milliseconds. */
+/** Rows read at a time, which takes a few milliseconds. */
 const GROUP_ROWS = 200;
 /** Sorts before every place. */
 const NOWHERE = Buffer.alloc(0);
@@ -103,7 +103,7 @@ export class LaneStore {
 
   /**
    * Takes records in the order of the ledger.
-   * @throws LedgerFormatError for a ledger of another format; then nothing of it may be applied
+   * @throws LedgerFormatError for a value of a JSON ledger: earlier records stay pending, and the offset does not move
    */
   apply(records: readonly LedgerRecord[], nextOffset: bigint, appliedMs: number): void {
     let { timestampMs } = this.#head;
@@ -242,7 +242,7 @@ export class LaneStore {
     });
   }
 
-  /** Keys of rows older than the given times: finished entries first, then transactions, each oldest first. */
+  /** Keys of rows older than the given times: done entries (never UNKNOWN), then resting transactions; oldest first. */
   expired(before: LedgerTimes, limit: number): string[] {
     const keysOf = (valueClass: ValueClass, beforeMs: number, count: number): string[] =>
       this.#rows(valueClass, { end: placeOf(valueClass, beforeMs, 0n), limit: count }).map(

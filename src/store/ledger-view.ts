@@ -1,6 +1,6 @@
 /**
- * What the copy of the ledger says about all lanes, as far as this process has read it: a warm standby knows other processes' lanes
- * as well as its own. Only the operations side asks. Each answer has a bounded cost, however large the ledger is.
+ * What the copy of the ledger says about all lanes, those of other processes too, as far as this process has read it.
+ * Only the operations side asks. Each answer has a bounded cost, however large the ledger is.
  */
 import type { Entry } from '../ledger/entry.ts';
 import type { HoldsRecord } from '../ledger/holds.ts';
@@ -16,7 +16,7 @@ export interface LedgerLaneStatus {
   readonly nextOffset: bigint;
   /** UNKNOWN results, for each command that has any. */
   readonly unknown: readonly UnknownResults[];
-  /** Operators' holds by command type, including expired ones. */
+  /** Operators' holds by command type, including expired ones; none if this release cannot read them. */
   readonly holds: HoldsRecord['holds'];
 }
 
