@@ -1,7 +1,7 @@
 /**
  * What this process has done: totals since its start, and figures since the last `takeInterval`.
  *
- * It sits between the lanes, the payment API and the metrics: it counts each report and passes it on.
+ * It sits between the lanes, the payment API and the metrics: it passes every report on, and counts some.
  */
 import { createHistogram } from 'node:perf_hooks';
 import type { CallReport } from '../api/payment-api.ts';
@@ -15,9 +15,9 @@ export interface IntervalFigures {
   readonly resultsAccepted: number;
   readonly resultsOther: number;
   readonly calls: number;
-  /** Calls without a usable answer: the service was unreachable, or the effect is unknown. */
+  /** Calls without a usable answer of the service (`isAnswered`): also HTTP 401, redirects, and calls never sent. */
   readonly callFaults: number;
-  /** 95th percentile of the seconds from a command's timestamp to its result; null: no results. */
+  /** 95th percentile of the seconds from a command's timestamp to its first result; null: no first results. */
   readonly command95Seconds: number | null;
 }
 

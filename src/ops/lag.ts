@@ -1,8 +1,9 @@
 /**
  * What waits before a lane: the lag of an input, messages that no reader gets, and whether the lane has stalled. Pure.
  *
- * Lag comes from the lane's position and the broker's end of the partition. We know the timestamp of the oldest waiting message only after fetching it. While nothing is fetched (the lane is not open,
- * or fetching is stuck) the age is how long we have seen lag at this position: less than the true age, but it grows.
+ * Lag comes from the lane's position (else the group's offset) and the partition's end. We know the timestamp of the oldest waiting
+ * message only after fetching it. Until then (the lane is not open, or fetching is stuck) the age is how long we have seen lag at this
+ * position. It is less than the true age, but it grows.
  */
 import { ADMISSION_CAUSES, type InputStatus, type LaneStage, type LaneStatus } from '../lanes/lane-status.ts';
 import type { PartitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
@@ -15,19 +16,19 @@ export type NotAdmittedCause = (typeof NOT_ADMITTED_CAUSES)[number];
 export interface KnownOffsets {
   /** Offset after the last record; null when Kafka has not answered yet. */
   readonly endOffset: bigint | null;
-  /** The group's committed offset, or the first offset if it has committed none; null if unknown. */
+  /** The group's offset; the partition's first offset if there is none or it is out of range; null if unknown. */
   readonly groupOffset: bigint | null;
 }
 
 export interface InputLag {
   /** Null while the position or the end of the partition is unknown. */
   readonly messages: number | null;
-  /** Null without lag. */
+  /** Null without known lag. */
   readonly oldestSeconds: number | null;
-  /** Null without lag. */
+  /** Null without known lag. */
   readonly cause: NotAdmittedCause | null;
   readonly position: bigint | null;
-  /** When we first saw lag at this position; null without lag. */
+  /** When we first saw lag at this position; null without known lag. */
   readonly sinceMs: number | null;
 }
 

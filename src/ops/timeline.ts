@@ -61,7 +61,9 @@ export class Timeline {
     if (parts.length > 0) this.note('lanes', `${parts.join(', ')}; now has ${laneRangesInWords(now)}`);
   }
 
-  /** @returns a log for the payment API that also notes when a breaker opens or closes, and when the service is held */
+  /**
+   * @returns a log for the payment API; also notes when a breaker opens or closes, and when calls are held or resume
+   */
   withApiLog(log: ApiLog): ApiLog {
     return (level, event, fields) => {
       log(level, event, fields);

@@ -67,7 +67,7 @@ export interface Cluster {
   /** Metadata includes these topics from now on. */
   addMultipleTargetTopics(topics: readonly string[]): Promise<void>;
   refreshMetadata(): Promise<void>;
-  /** Only if it is old. */
+  /** Only if it is old, or lacks a topic. */
   refreshMetadataIfNecessary(): Promise<void>;
   findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number; readonly leader: number }[];
   /** @returns it once it is connected */

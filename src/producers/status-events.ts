@@ -7,7 +7,10 @@ import type { Reduction } from '../status/reducer.ts';
 import type { OutgoingRecord } from './record-batch.ts';
 import type { ResultWriter } from './result-events.ts';
 
-/** @param effect of the command that made the observation. @returns null: there is nothing to observe */
+/**
+ * @param effect of the command that made the observation
+ * @returns null if the transaction's id is unknown or too long
+ */
 export function observationRecord(
   topic: string,
   lanes: number,

@@ -34,7 +34,7 @@ const MEMBERS_MAX = 200;
 const GONE_MAX = 20;
 const GONE_MS_MAX = 3_600_000;
 const SAMPLES_MAX = 180;
-/** A minute, and some before it, for the page. */
+/** Samples for the page: those of a minute, and a few before. */
 const RECENT_SAMPLES = 15;
 /** A single late answer is not an event. */
 const SILENCE_NOTED_MS = 5_000;
@@ -192,7 +192,7 @@ export class GroupWatch {
     this.#timeline.saw(member.process, `is no longer in the group; had ${laneRangesInWords(had)}`);
   }
 
-  /** Forgets members that are long gone and own no lane. */
+  /** Forgets members that are long gone, or beyond GONE_MAX, and own no lane; beyond MEMBERS_MAX owners too. */
   #forget(): void {
     const nowMs = this.#options.clock.nowMs();
     const gone = [...this.#members.values()]

@@ -26,8 +26,8 @@ const SERVICE_STATES = ['held', 'unchecked', 'serving'];
 const NO_CALLS = ['open', 'checking'];
 
 /**
- * @returns the worst state of the payment service that any member reports; `heldAt`: the members that send it nothing but checks;
- * null: no member reports a state
+ * The worst state of the payment service that any member reports; null: none reports one. `heldAt`: the members that
+ * send it nothing but checks.
  */
 export function serviceOf(
   reporting: readonly ReportingMember[],

@@ -98,7 +98,7 @@ export class PollAgenda {
     this.#planMs = nowMs;
   }
 
-  /** The next page to ask for; null: nothing is due. Returns the same until `took` is called. */
+  /** The next page to ask for; null: nothing is due. Each kind keeps its page until `took` is called for it. */
   next(nowMs: number): PollWork | null {
     let next: PollWork | null = null;
     let least = Infinity;
@@ -119,7 +119,7 @@ export class PollAgenda {
   }
 
   /**
-   * The page was answered, and its observations are published.
+   * The page was answered, or failed; its news is in the outbox.
    * @returns creation times that the catch-up leaves for later, because they cannot be read; null: none
    */
   took({ kind, scan }: PollWork, nowMs: number): TimeRange | null {

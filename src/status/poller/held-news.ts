@@ -20,12 +20,12 @@ interface Held {
   readonly firstAddition: number;
   lastAddition: number;
   readonly sinceMs: number;
-  /** The first `take` that asked which calls may have caused it; null: none has. Calls that began later did not. */
+  /** The first `take` that asked which calls may have caused it; null: none has. Calls begun later did not cause it. */
   askedAtLook: number | null;
 }
 
 export interface Look {
-  /** The index has everything that was committed before this addition. */
+  /** The index has everything that was committed before this addition, or the wait for that took too long. */
   readonly readUpTo: number;
   readonly possibleEffects: readonly PossibleEffect[];
   readonly stateOf: (id: string) => TransactionState | undefined;

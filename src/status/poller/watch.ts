@@ -1,6 +1,7 @@
 /**
- * Transactions that are looked at one by one: open ones, those of executed quotes that no page has shown yet, and those whose last
- * change a pass over recent ones would miss. No I/O; fed with the states of the index. The agenda's passes watch all others.
+ * Transactions that the agenda revisits: open ones, and those of executed quotes that no page has shown yet. Also those
+ * whose order of changes is unclear, or that ended so late that the passes over recent ones would miss a change. The
+ * agenda's other work watches the rest. No I/O; fed with the states of the index.
  */
 import { isFinalStatus } from 'payment-processor-contract/statuses';
 import { instantOf, type TransactionState } from '../transaction-state.ts';
@@ -14,7 +15,7 @@ export interface WatchOptions {
 }
 
 interface Watched {
-  /** Creation time, and how far it may be from that. */
+  /** Creation time as far as we know, and how far it may be off. */
   readonly createdMs: number;
   readonly marginMs: number;
   /** When it was created, changed, or touched by a command, whichever came last: the age of an open one counts from there. */
@@ -37,9 +38,9 @@ const TERMINAL_INTERVALS_MIN = 12;
 const INTERVAL_MAX_MS = 3_600_000;
 /** A transaction that took longer to finish may be older than the range that the passes over terminal ones read. */
 export const LATE_AFTER_MS = 3_600_000;
-/** Bounds memory, to about 40 MB; beyond it only the sweep finds transactions. */
+/** Bounds memory, to about 40 MB; further transactions are not revisited. */
 const WATCHED_MAX = 200_000;
-/** If the service does not say when it was created, we search around the time that we first saw it. */
+/** If the service does not say when it was created, we search around the last request recorded in its state. */
 const GUESS_MARGIN_MS = 5 * 60_000;
 /** A transaction is created with its quote. */
 const QUOTE_MARGIN_MS = 5_000;
@@ -57,7 +58,7 @@ export class PollWatch {
     return this.#watched.size;
   }
 
-  /** Takes the present state of a transaction. */
+  /** Takes the current state of a transaction. */
   update(state: TransactionState, nowMs: number): void {
     const watched = watchedOf(state, nowMs);
     const before = this.#watched.get(state.id);
