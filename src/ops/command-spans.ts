@@ -1,13 +1,13 @@
 /**
- * The spans of one command, following OpenTelemetry's conventions for messaging and HTTP. Pure: reports about a command in,
- * names, times and attributes out.
+ * The spans of one command, following OpenTelemetry's conventions for messaging and HTTP. Pure: reports about a command
+ * in, names, times and attributes out.
  *
- *   process <command topic>   CONSUMER   from reading the message to committing its entry
+ *   process <command topic>   CONSUMER   from reading the message to committing its outcome
  *   POST <route>              CLIENT     a call                                       child of process
  *   look up                   INTERNAL   a search of the service's transactions              "
  *   send <results topic>      PRODUCER   from the decision to committing the result          "
  *
- * No attribute holds a key, an account, an id from the service, or text from the publisher or the service (invariant I9).
+ * Attributes hold no key, account, id from the service, or text from the publisher or the service (invariant I9).
  */
 import { createHash } from 'node:crypto';
 import { routeOf } from '../api/requests.ts';
@@ -149,8 +149,8 @@ export function resultSpan(
 }
 
 /**
- * Derives the ids from the command's origin, so that every process derives the same ones. A process that makes a call after a crash
- * continues the same trace, under the same span.
+ * Derives the ids from the command's origin, so that every process derives the same ones. A process that makes a call
+ * after a crash continues the same trace, under the same span.
  * @returns a trace id (32 hex digits) for a command that came without one, and the span id (16) of its admission
  */
 export function idsOf({ origin }: TracedCommand): { traceId: string; admissionSpanId: string } {

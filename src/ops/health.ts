@@ -1,8 +1,8 @@
 /**
  * Whether this process can do its work, and why not. Pure.
  *
- * Readiness guides rollouts and people. Liveness is deliberately not here: it never depends on Kafka or the payment service,
- * because a restart fixes neither. The HTTP server answers it as long as the event loop runs.
+ * Readiness guides rollouts and people. Liveness is deliberately not here: it never depends on Kafka or the payment
+ * service, because a restart fixes neither. The HTTP server answers it as long as the event loop runs.
  */
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';

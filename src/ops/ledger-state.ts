@@ -14,13 +14,13 @@ import { ageSeconds } from './lag.ts';
 
 export interface LaneOwner {
   readonly lane: number;
-  /** Null: the lane never had an owner. */
+  /** Null: the lane never had an owner, or this release cannot read its record. */
   readonly processId: string | null;
   readonly since: string | null;
 }
 
 export interface LedgerState {
-  /** Offsets not yet applied, all lanes; null while the end of the ledger is unknown. */
+  /** Offsets not yet applied, all lanes; null while the end of the ledger is unknown or the local store is not open. */
   readonly behindRecords: number | null;
   /** The restore at startup; null before it began. */
   readonly restore: RestoreStatus | null;
@@ -46,7 +46,7 @@ export function ledgerState(
   };
 }
 
-/** Compacted offsets count too, so the figure is never too small. */
+/** Compacted offsets count too; records written since `ends` was read do not. */
 function behindRecords(ledger: LedgerStatus, ends: ReadonlyMap<number, PartitionOffsets>): number {
   return ledger.lanes.reduce((sum, { lane, nextOffset }) => {
     const endOffset = ends.get(lane)?.high ?? 0n;

@@ -1,8 +1,8 @@
 /**
  * Every metric of the processor, in one table. Registration, documentation, dashboards and alerts follow from it.
  *
- * A label takes only the values listed here, which bounds the number of series; any other value becomes `other`. Keys, accounts
- * and bodies are never labels.
+ * A label takes only the values listed here, which bounds the number of series; any other value becomes `other`. Keys,
+ * accounts and bodies are never labels.
  */
 import { OUTCOME_NAMES } from 'payment-processor-contract/commands';
 import { BREAKER_STAGES } from '../api/breaker.ts';
@@ -58,13 +58,13 @@ export const METRICS = {
   lagMessages: {
     name: 'payments_lag_messages',
     type: 'gauge',
-    help: "Commands and operators' decisions not yet admitted to the ledger: the end of the partition minus the position of the lane. Only lanes assigned to this process.",
+    help: "Commands, operators' decisions and holds not yet admitted to the ledger: the end of the partition minus the position of the lane. Only lanes assigned to this process.",
     labels: { lane: 'lanes', command: PUBLISHED },
   },
   lagOldestSeconds: {
     name: 'payments_lag_oldest_seconds',
     type: 'gauge',
-    help: 'Age of the oldest message not yet admitted; 0 without lag. Before the process has fetched that message: the time for which it has seen lag in that partition.',
+    help: 'Age of the oldest message not yet admitted; 0 without lag. Before the process has fetched that message: the time for which it has seen lag at that offset.',
     labels: { lane: 'lanes', command: PUBLISHED },
   },
   lagEndsAgeSeconds: {
@@ -76,7 +76,7 @@ export const METRICS = {
   heldBackMessages: {
     name: 'payments_held_back_messages',
     type: 'gauge',
-    help: "Commands and operators' decisions that no reader gets, because they lie behind a publisher's open transaction: the high watermark minus the last stable offset. No lag metric counts them.",
+    help: "Commands, operators' decisions and holds that no reader gets, because they lie behind a publisher's open transaction: the high watermark minus the last stable offset. No lag metric counts them.",
     labels: { lane: 'lanes', command: PUBLISHED },
   },
   heldBackSeconds: {
@@ -100,7 +100,7 @@ export const METRICS = {
   unfinishedEntries: {
     name: 'payments_unfinished_entries',
     type: 'gauge',
-    help: 'Admitted commands of open lanes without a result, by the state of their ledger entry and by their current operation. A call in doubt is DOUBTFUL also while it is repeated.',
+    help: 'Admitted commands of open lanes without a result, by the state of their ledger entry and by their current operation. A command in doubt counts as DOUBTFUL even while its call is repeated.',
     labels: { state: UNFINISHED_STATES, operation: COMMANDS },
   },
   unfinishedOldestSeconds: {
@@ -130,7 +130,7 @@ export const METRICS = {
   oldestNotHeldSeconds: {
     name: 'payments_oldest_not_held_seconds',
     type: 'gauge',
-    help: 'The same, of commands that no operator holds.',
+    help: 'As payments_oldest_unanswered_seconds, without commands that an operator holds. A held command in doubt still counts.',
     labels: { command: COMMANDS },
   },
   results: {
@@ -179,7 +179,7 @@ export const METRICS = {
   openDeadLetters: {
     name: 'payments_dead_letters_open',
     type: 'gauge',
-    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason. Counts the letters of all processes, up to 10,000 in all; after a start, those among the newest 10,000 offsets of each lane. Until the topic has been read, a reason without dead letters has no value.',
+    help: 'Messages on the dead-letter topic that nobody has redriven or acknowledged, by reason; refused decisions never count. Counts the letters of all processes, up to 10,000 in all; after a start, those among the newest 10,000 offsets of each lane. Until the topic has been read, a reason without dead letters has no value.',
     labels: { reason: DEAD_LETTER_REASONS },
   },
   moved: {
@@ -191,7 +191,7 @@ export const METRICS = {
   quotesRunOut: {
     name: 'payments_quotes_run_out_total',
     type: 'counter',
-    help: 'Quotes of commands with immediatelyExecute that expired before their execution was sent. `cause`: on arrival (the quote had expired, or was about to within seconds), or while waiting. `made_anew`: true if the processor makes another quote, false if the command ended EXPIRED.',
+    help: 'Quotes of commands with immediatelyExecute that expired before an execution took effect. `cause`: on arrival (the quote had expired, or was about to within seconds), or while waiting. `made_anew`: true if the processor makes another quote, false if the command ended EXPIRED.',
     labels: { cause: QUOTE_RUN_OUT_CAUSES, made_anew: ['true', 'false'] },
   },
   decisions: {

@@ -1,6 +1,6 @@
 /**
- * Logs individual commands: one line for each that someone may ask about, none for those that went well. Keys appear as hashes,
- * and text from publishers is left out.
+ * Logs individual commands: one line for each that someone may ask about, none for those that went well. Keys appear as
+ * hashes, and text from publishers is left out.
  */
 import type { Logger } from 'pino';
 import type { LaneReports } from '../lanes/reports.ts';

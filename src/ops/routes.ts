@@ -19,11 +19,11 @@ export interface RouteSources {
   readonly history: Pick<History, 'samples'>;
   readonly timeline: Pick<Timeline, 'events'>;
   readonly group: Pick<GroupWatch, 'read' | 'history'>;
-  /** The key with which other members get this member's report if a token is set; null: none is set, or it announced no address. */
+  /** The key for other members to get this member's report; null: no token is set, or it announced no address. */
   readonly memberKey: () => string | null;
 }
 
-/** Health and the page's files are public. If a token is set, every path with data requires it; `otherToken` is accepted as well. */
+/** Health and the page's files are public. With a token set, all paths with data require it, or their `otherToken`. */
 export function operationsRoutes({
   command,
   group,

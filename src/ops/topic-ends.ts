@@ -1,8 +1,9 @@
 /**
- * Asks Kafka where partitions end, what the group has committed and who is in it, at most every two seconds. Remembers the answers.
+ * Asks Kafka where partitions end, what the group has committed and who is in it. Remembers the answers. A scrape asks
+ * again if they are two seconds old.
  *
- * Stages of a request: begun -> answered, failed, or given up. One is under way at a time. A scrape waits for it up to a
- * deadline and then gets the last known values, so that a hanging Kafka never hangs a scrape.
+ * Stages of a request: begun -> answered, failed, or given up. One is under way at a time. A scrape waits for it up to
+ * a deadline and then gets the last known values, so that a hanging Kafka never hangs a scrape.
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { GroupProcess } from '../consumers/group-processes.ts';

@@ -2,8 +2,8 @@
  * Merges the samples of all members into one history. Counts are summed. For ages and percentiles the highest value is
  * taken, because percentiles cannot be summed. Pure.
  *
- * Wall-clock time is cut into slots of five seconds. Every member samples at the start of each slot, and the samples of a slot
- * are merged. If a member's clock is off by more than a slot, its samples are merely shifted in time.
+ * Wall-clock time is cut into slots of five seconds. Every member samples at the start of each slot, and the samples of
+ * a slot are merged. If a member's clock is off by more than a slot, its samples are merely shifted in time.
  */
 import { SAMPLE_INTERVAL_MS, type Sample } from '../history.ts';
 import type { MemberSample } from './member-report.ts';
@@ -14,11 +14,15 @@ const HISTORY_MS = 15 * 60_000;
 const COMPLETE_AFTER_MS = 2 * SAMPLE_INTERVAL_MS;
 
 export interface GroupSample extends Sample {
-  /** How many members it was merged from. */
+  /** Members with a sample in this slot. Lag, unfinished and ages also count other members' previous samples. */
   readonly members: number;
 }
 
-/** @param members the samples of each, oldest first; @param nowMs by the wall clock @returns oldest first */
+/**
+ * @param members the samples of each, oldest first
+ * @param nowMs by the wall clock
+ * @returns oldest first; without the newest slot while some members' samples may still arrive
+ */
 export function groupHistory(members: readonly (readonly MemberSample[])[], nowMs: number): GroupSample[] {
   const bySlot = members.map((samples) => Map.groupBy(samples, slotOf));
   const slots = new Set(bySlot.flatMap((known) => [...known.keys()]));

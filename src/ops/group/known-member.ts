@@ -3,7 +3,7 @@ import type { MemberState } from '../members.ts';
 import type { MemberFault } from './ask-member.ts';
 import type { MemberFigures } from './member-report.ts';
 
-/** `assigned` are, once it has left, the last lanes it had. */
+/** After it has left, `assigned` still holds its last lanes. */
 export interface KnownMember extends Omit<MemberState, 'process' | 'since'> {
   readonly process: string;
   /** When we saw that it had left the group; null: it is in the group, or was never seen there. */
