@@ -15,7 +15,7 @@ export type DecisionIntake =
   | { kind: 'dead-letter'; letter: DeadLetter }
   | { kind: 'misrouted'; record: OutgoingRecord };
 
-/** Room for names and reasons as people write them. */
+/** In characters: room for names and reasons as people write them. */
 const TEXT_MAX = 2_000;
 const text = z
   .string()

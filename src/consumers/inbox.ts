@@ -1,9 +1,9 @@
 /**
  * The messages of one input topic that a lane has fetched but not yet taken, undecoded.
  *
- *   offer   takes a batch that continues where the last one ended, as far as there is room; refuses any other batch and
- *           seeks back
- *   read    decodes the oldest message; it stays decoded until the lane takes it. The message waits while we ask the registry
+ *   offer   takes a batch that continues where the last one ended, up to a limit; refuses it while the inbox is full.
+ *           For any other batch, seeks to where the last one ended
+ *   read    decodes the oldest message, which stays decoded until the lane takes it. It waits while we ask the registry
  *   take    removes it
  *
  * At its limits the inbox pauses the partition: further messages stay in Kafka, where consumer lag shows them.
@@ -21,8 +21,8 @@ export interface InboxOptions<Item extends { readonly kind: string }> {
   readonly topic: string;
   readonly lane: number;
   /**
-   * Returns an item even for an unreadable message; a promise if the registry must be asked first. If it throws, the message
-   * has triggered a bug.
+   * Returns an item even for an unreadable message; a promise if the registry must be asked first. If it throws, the
+   * message has triggered a bug.
    */
   readonly read: (message: InputMessage) => Item | Unavailable | Promise<Item | Unavailable>;
   readonly seek: (offset: bigint) => void;
@@ -43,17 +43,17 @@ type Head<Item> =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'read'; readonly item: Item };
 
-/** How many messages of one topic a transaction has at most; it bounds the time to the commit. */
+/** How many messages of one topic a lane takes at a time; it bounds the time to the commit. */
 export const ITEMS_MAX = 500;
 
-/** Limit of messages in an inbox: several times the intents that a lane may make (`src/lanes/claim-limits.ts`). */
+/** Limit of messages in an inbox: by default, more than twice a lane's intents of one class (`claim-limits.ts`). */
 const MESSAGES_MAX = 1_000;
 /** Limit of their bytes. */
 const BYTES_MAX = 2 * 1024 * 1024;
-/** One batch may exceed these limits by this much, more than a fetch normally has. We fetch the rest of a larger batch again. */
+/** A batch may exceed these limits by this much, more than a normal fetch. We fetch the rest of a larger one again. */
 const BATCH_MESSAGES_MAX = 5_000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
-/** After this many seeks without progress we pause the partition, because each out-of-range fetch also voids the other partitions' fetches. */
+/** After this many fruitless seeks we pause: each out-of-range fetch also voids the other partitions' fetches. */
 const FRUITLESS_SEEKS_MAX = 10;
 const SEEK_AGAIN_MS = 5_000;
 /** Wait before the registry is asked again. */
@@ -71,7 +71,7 @@ export class Inbox<Item extends { readonly kind: string }> {
   #session = 0;
   #problem: string | null = null;
   #highWatermark = 0n;
-  /** Seeks since the last batch that the inbox took. */
+  /** Seeks since the inbox last took a batch or rejoined. */
   #seeks = 0;
 
   constructor(options: InboxOptions<Item>) {
@@ -87,7 +87,7 @@ export class Inbox<Item extends { readonly kind: string }> {
     this.#options.resume();
   }
 
-  /** After a rejoin kafkajs is at the group's offset, paused. */
+  /** A rejoin leaves kafkajs at the group's offset, perhaps paused. Also ends our own pause after fruitless seeks. */
   rejoin(): void {
     if (this.#expected === null) return;
     this.#seeks = 0;
@@ -196,12 +196,12 @@ export class Inbox<Item extends { readonly kind: string }> {
     this.#problem = null;
   }
 
-  /** Offset below which the lane has taken everything, control records included. */
+  /** Offset below which the lane has taken everything, control records included; null while closed. */
   position(): bigint | null {
     return this.#messages[0]?.offset ?? this.#expected;
   }
 
-  /** Resumes fetching once there is room. */
+  /** Resumes fetching once half of the room is free. */
   makeRoom(): void {
     const hasRoom = this.#messages.length <= MESSAGES_MAX / 2 && this.#bytes <= BYTES_MAX / 2;
     if (this.#expected === null || !this.#isPaused || !hasRoom || this.#isBackingOff()) return;

@@ -1,15 +1,15 @@
 /**
  * Commits the group's offsets regularly, for tools that show lag. Best effort: a failed report is repeated next time.
  *
- *   reported  positions that changed, every second, and once more at the end. The first progress is reported at once: if
- *             the ledger is lost later, this offset proves that it existed
+ * It reports positions that changed: every second, and when its owner asks. It reports the first progress of an input
+ * at once: if the ledger is lost later, this offset proves that it existed.
  */
 import type { GroupOffset } from './group-member.ts';
 
 const REPORT_AGAIN_MS = 1_000;
 
 export interface OffsetReportsOptions {
-  /** The ledger's next offsets, of lanes that are open here. */
+  /** Committed positions of the lanes that the group has assigned to this process. */
   readonly positions: () => readonly GroupOffset[];
   /** Rejects if the group did not accept them. */
   readonly commit: (offsets: readonly GroupOffset[]) => Promise<void>;

@@ -25,9 +25,9 @@ const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
   conflict: 'conflict',
 };
 
-/** Limit for the fields of unfinished commands in memory. Without it, many large commands could fill the heap. */
+/** Limit for the fields of a lane's unfinished commands in memory: many large commands could fill the heap. */
 const UNFINISHED_BYTES_MAX = 32 * 1024 * 1024;
-/** Of a lane's unfinished entries: parked quotes must leave room for commands that can be called. */
+/** A quote is parked only below this share of the lane's limits: commands that can be called need the rest. */
 const PARKED_SHARE = 0.5;
 
 export class CommandAdmission implements InputHandler<Intake, AdmissionCause, CommandPlace> {
@@ -93,7 +93,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     return null;
   }
 
-  /** Of the room that other types leave, a type fills at most half with waiting entries: it must not keep the others out. */
+  /** A type's waiting entries fill at most half of the room that other types leave, so as not to keep those out. */
   #isRoomFor(entry: UnphasedEntry): boolean {
     const { memory, unfinishedMax } = this.#parts;
     const waiting = memory.waitingOf(entry.commandType);
@@ -101,8 +101,8 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
   }
 
   /**
-   * Quotes with and without immediatelyExecute share a topic. One whose execution alone cannot begin is parked, while there is
-   * room, so that the others behind it need not wait.
+   * Quotes with and without immediatelyExecute share a topic. One whose execution alone cannot begin is parked, while
+   * there is room, so that the others behind it need not wait.
    * @returns null if it is not parked
    */
   #whyParked(entry: UnphasedEntry, refusal: ClaimRefusal): string | null {
@@ -138,7 +138,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     outcomes.apply(transaction, decision, null);
   }
 
-  /** Sets aside a message that made our code fail before there was an entry: no call was made for it. */
+  /** Sets aside a message that made our code fail. No call was made for it; an entry of its key keeps its result. */
   setAside(transaction: LaneTransaction, place: CommandPlace, message: InputMessage, aside: Aside): void {
     const { clock, lane, outcomes, policy, reports } = this.#parts;
     const { arrival, letter } = setAside(this.#parts, place, message, aside);
@@ -156,7 +156,7 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     }
   }
 
-  /** An entry that this release cannot read still counts: we may have made its call, and it gets its own result. */
+  /** An entry that this release cannot read still counts: its call may have been made. */
   #isKnown(key: string): boolean {
     const entry = readable(() => this.#parts.memory.entry(key) ?? null);
     // Undefined: it cannot be read.

@@ -1,9 +1,9 @@
 /**
- * Counts a lane's transaction for the metrics once it is committed. Normally the answer to the commit shows that. If the answer is
- * lost, the lane is lost too; the transaction may still be committed, and then only the ledger shows it.
+ * Counts a lane's transaction for the metrics once it is committed. Normally the answer to the commit shows that. If
+ * the answer is lost, the lane is lost too; the transaction may still be committed, and then only the ledger shows it.
  *
  *   handed over -> committed: counted, once
- *               -> not committed: another owner has committed since, or the lane was taken again and the ledger read past it
+ *               -> not committed: another owner has committed since, or we retook the lane and read the ledger past it
  */
 import type { LaneTransaction } from './transaction.ts';
 

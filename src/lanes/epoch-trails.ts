@@ -1,7 +1,8 @@
 /**
- * Which leader epochs a lane has read, by input topic. Each leader of a partition has an epoch, and each record carries the epoch of
- * the leader that wrote it. A topic may lose records: a new leader did not have them, or somebody restored an older copy. New
- * records then get the same offsets with another epoch, which shows even after the topic has grown again.
+ * Which leader epochs a lane has read, by input topic. Each leader of a partition has an epoch, and each record carries
+ * the epoch of the leader that wrote it. A topic may lose records: a new leader did not have them, or somebody restored
+ * an older copy. New records then get the same offsets with another epoch, which shows even after the topic has grown
+ * again.
  *
  *   read    an epoch is read further, or another one follows it
  *   held    the broker still has all that was read of the first epoch: its successor becomes the first

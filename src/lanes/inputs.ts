@@ -1,6 +1,6 @@
 /**
- * The inputs of a lane, and how far each has been admitted: one inbox per command topic, one each for decisions, holds and
- * observations.
+ * The inputs of a lane, and how far each has been admitted: one inbox per command topic, one each for decisions, holds
+ * and observations.
  */
 import { readMessage, type Intake, type CommandPlace } from '../consumers/command-intake.ts';
 import { readDecision, type DecisionIntake } from '../consumers/decision-intake.ts';
@@ -30,9 +30,9 @@ export interface InputHandlers {
   readonly observations: InputHandler<ObservationItem, never>;
 }
 
-/** How long observations wait to share another commit. Each commit costs the same, and nobody waits for an observation. */
+/** How long observations wait to share a commit. Each commit costs the same, and nobody waits for an observation. */
 const OBSERVATIONS_WAIT_MS = 100;
-/** After this time the lane commits its position past records that readers never get, even if nothing else needs a commit. */
+/** After this time the lane commits its position past records that readers never get, even without other work. */
 const AHEAD_MS_MAX = 10_000;
 
 type AnyInbox = Inbox<Intake> | Inbox<DecisionIntake> | Inbox<HoldIntake> | Inbox<ObservationItem>;
@@ -47,7 +47,7 @@ export class Inputs {
   #observationsTimer: NodeJS.Timeout | null = null;
   #haveObservationsWaited = false;
   readonly #wake: () => void;
-  /** Null: no message is suspect. */
+  /** Null: messages are read as they come. */
   #careful: CarefulReading | null = null;
   #positions = new Map<string, bigint>();
   /** Topic ids that the positions belong to. */
@@ -102,7 +102,7 @@ export class Inputs {
     );
   }
 
-  /** Where each input's partition begins, and the group's offset in it. */
+  /** The bounds of each input's partition, its topic's id, and the group's offset, by topic. */
   async starts(): Promise<Map<string, TopicStart>> {
     const { lane, offsets } = this.#parts;
     const startOf = async (topic: string): Promise<[string, TopicStart]> => [topic, await offsets.startOf(topic, lane)];
@@ -110,9 +110,9 @@ export class Inputs {
   }
 
   /**
-   * Where each input continues: at the ledger's position, or at the beginning if it was never read. Retries transient faults of
-   * the brokers.
-   * @param starts read before the lane was taken: the ledger, which we have read since, must be at least this far
+   * Where each input continues: at the ledger's position, or at the beginning if it was never read. Waits out transient
+   * faults of the brokers.
+   * @param starts read before the lane was taken: later the group's offsets may show another owner's progress
    * @param isWanted whether we still want the lane
    * @throws LaneStoppedError when messages or the ledger were lost
    */
@@ -159,7 +159,7 @@ export class Inputs {
     return offset === null ? null : { offset, boundId: this.#topicIds[topic], span: this.#epochs.first(topic) };
   }
 
-  /** @param careful null: no message is suspect */
+  /** @param careful null: messages are read as they come */
   open(positions: Map<string, bigint>, careful: CarefulReading | null): void {
     this.#positions = positions;
     this.#aheadSinceMs = null;
@@ -205,7 +205,7 @@ export class Inputs {
   /**
    * Adds the messages that may be admitted to the transaction.
    * @param untilMs of the monotonic clock
-   * @returns by topic, why the rest must wait
+   * @returns by command topic, why the rest must wait
    */
   admit(handlers: InputHandlers, transaction: LaneTransaction, untilMs: number): Map<string, AdmissionCause> {
     const causes = new Map<string, AdmissionCause>();
@@ -250,8 +250,8 @@ export class Inputs {
   }
 
   /**
-   * Offsets of all inputs after a transaction. They pass records that readers never get (aborted ones, Kafka's markers).
-   * Otherwise, once retention deletes those records, they would look like lost messages.
+   * Offsets of all inputs after a transaction. They pass records that readers never get (aborted ones, Kafka's
+   * markers). Otherwise, once retention deletes those records, they would look like lost messages.
    * @param handled offsets after the messages of the transaction
    */
   next(handled: ReadonlyMap<string, bigint>): ReadonlyMap<string, bigint> {

@@ -65,7 +65,7 @@ export function servedCommandTypes(config: Pick<Config, 'SANDBOX_COMMANDS'>): Co
   return COMMAND_TYPES.filter((type) => type !== 'simulate-uma-receive' || config.SANDBOX_COMMANDS);
 }
 
-/** Enough to tell tokens apart; too little to find one by. */
+/** Enough to tell tokens apart, too little to recover one. */
 const CALLER_ID_LENGTH = 8;
 
 /** The settings that decisions on entries depend on. */

@@ -1,6 +1,6 @@
 /**
- * Open questions of the look-ups, indexed by what a page can show. So a page's cost depends on its length, not on how many
- * questions are open.
+ * Open questions of the look-ups, indexed by what a page can show. So a page's cost depends on its length, not on how
+ * many questions are open.
  *
  *   asked -> (a whole scan of its stage without a match) next stage -> ... -> answered
  */
@@ -12,7 +12,7 @@ import type { CallSpan } from './call-times.ts';
 
 export interface LookUpAnswer {
   readonly outcome: LookUpOutcome;
-  /** Times of the request that showed the transaction; of the whole scan if that found nothing. */
+  /** Times of the request that showed the transaction; of the last scan if none did. */
   readonly span: CallSpan;
 }
 
@@ -33,7 +33,7 @@ export class LookUpQuestions {
   readonly #byTransaction = new Map<string, Set<Question>>();
   readonly #byQuote = new Map<string, Set<Question>>();
   readonly #open = new Set<Question>();
-  /** Asked while a page was on its way: that page may be older than the question. */
+  /** Asked since the last request began: its page may be older than the question. */
   readonly #asked: Question[] = [];
 
   ask(question: Question): void {
@@ -58,12 +58,12 @@ export class LookUpQuestions {
     return [...this.#open].filter((question) => question.stage === stage);
   }
 
-  /** @returns whether the question is not answered yet */
+  /** @returns whether the question was admitted and is not answered yet */
   isOpen(question: Question): boolean {
     return this.#open.has(question);
   }
 
-  /** Answers every question whose transaction the page shows. */
+  /** Answers every admitted question whose transaction the page shows. */
   show({ data, span }: ShownPage): void {
     for (const transaction of data) {
       const found = [...(this.#byTransaction.get(transaction.id) ?? [])];

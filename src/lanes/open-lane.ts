@@ -2,7 +2,7 @@
  * The transactions of one ownership of a lane, once its ledger has been read.
  *
  *   admitting   each transaction takes events, submissions, due entries, and new messages
- *   draining    the lane goes to another process: events are still committed, nothing else begins
+ *   draining    the lane is being released: events are still committed, nothing else begins
  *   over        ended or lost; ignores work still under way
  *
  * Owns the memory of unfinished entries, timers, submissions and events. The lane owns the inputs and the writer.
@@ -36,14 +36,14 @@ import { Timers } from './timers.ts';
 import { halfwayMs, LaneTransaction } from './transaction.ts';
 import type { MessagePlace } from './troubles.ts';
 
-/** After this long an idle ownership counts as healthy: it commits its position although it has nothing else to commit. */
+/** After this time an idle ownership counts as healthy: it commits its position with nothing else to commit. */
 const STEADY_MS = 30_000;
 
 export interface Ownership {
   writer: LaneWriter;
   /** Token of the OWNER record that proved the ownership. */
   token: string;
-  /** Null: no message is suspect. The inputs share this object. */
+  /** Null: messages are read as they come. The inputs share this object. */
   careful: CarefulReading | null;
   /** End offset of the topic of operators' holds, read after the lane was taken. */
   holdsEnd: bigint;
@@ -69,13 +69,13 @@ export class OpenLane implements LaneFiller {
   #commit = 0;
   /** Filled until it is committed; null: there is nothing to commit. */
   #transaction: LaneTransaction | null = null;
-  /** Largest lead of the wall clock over the monotonic one during `#transaction`: due entries stay on time if the wall clock is set back. */
+  /** Largest lead of the wall clock over the monotonic one during `#transaction`: a clock set back delays no entry. */
   #aheadMs = -Infinity;
   /** Offsets of all inputs after `#transaction`. */
   #nextPositions: ReadonlyMap<string, bigint> = new Map();
   #causes: ReadonlyMap<string, AdmissionCause> = new Map();
   #isDueFirst = false;
-  /** True while no commit is under way. */
+  /** True after a fill that found nothing to commit, until the next commit. */
   #isIdle = false;
   #committedMs: number;
   readonly #beganMonotonicMs: number;
@@ -197,7 +197,7 @@ export class OpenLane implements LaneFiller {
     this.#ownership.writer.wake();
   }
 
-  /** The only message of the transaction that is not committed; null if it has several, or none. */
+  /** The only message of the uncommitted transaction; null if it has several, or none. */
   soleMessage(): MessagePlace | null {
     return this.#transaction?.soleMessage() ?? null;
   }
@@ -206,7 +206,7 @@ export class OpenLane implements LaneFiller {
   drain(): void {
     if (this.#stage !== 'admitting') return;
     this.#stage = 'draining';
-    this.#submissions.reject('this process is handing the lane over');
+    this.#submissions.reject('the lane is being released');
     this.#timers.clear();
     this.#ownership.careful?.drain();
     this.#endWaitingCalls();
@@ -244,7 +244,7 @@ export class OpenLane implements LaneFiller {
   }
 
   #endWaitingCalls(): void {
-    this.#parts.calls.drain(this.#parts.lane, 'the lane goes to another process');
+    this.#parts.calls.drain(this.#parts.lane, 'the lane was released before its call began');
   }
 
   #begin(): LaneTransaction {
@@ -307,8 +307,8 @@ export class OpenLane implements LaneFiller {
   }
 
   /**
-   * True if this ownership has committed nothing yet, and is ending cleanly or older than STEADY_MS. It then commits its position: several
-   * owners in a row that commit nothing look as if a message made them fail.
+   * True if this ownership has committed nothing yet, and is ending cleanly or older than STEADY_MS. It then commits
+   * its position. Otherwise several owners in a row without a commit would look as if a message made them fail.
    */
   #mustShowProgress(monotonicMs: number): boolean {
     return this.#commit === 0 && (this.#stage === 'draining' || monotonicMs - this.#beganMonotonicMs > STEADY_MS);

@@ -1,4 +1,4 @@
-/** What the metrics count in the lanes. */
+/** What lanes report, for the metrics and the log. */
 import type { ExpiredQuote } from '../ledger/quote-again.ts';
 import type { DeadLetter } from '../producers/dead-letters.ts';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
@@ -9,7 +9,7 @@ export interface LaneReports {
   replayed(lane: number): void;
   deadLettered(lane: number, letter: DeadLetter): void;
   moved(lane: number): void;
-  /** A two-step quote expired before its execution was sent. */
+  /** A two-step quote expired before an execution took effect. */
   quoteExpired(lane: number, quote: ExpiredQuote): void;
   statusChanged(lane: number, kind: 'transaction' | 'quote'): void;
   /** An operator's decision, published at this offset of its topic, was carried out, or refused. */

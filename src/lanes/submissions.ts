@@ -5,7 +5,7 @@
  *   taken     in that transaction; settled with it
  *
  * Each promise resolves when its records are committed, and rejects when that is not certain: the lane was lost or
- * released. Owned by the lane.
+ * released, or too many submissions wait. Owned by the open lane.
  */
 import type { OutgoingRecord } from '../producers/record-batch.ts';
 import type { LaneTransaction } from './transaction.ts';
@@ -18,7 +18,7 @@ interface Submission {
 /** A submitter awaits each commit, so more at once than this is a bug. */
 const WAITING_MAX = 32;
 
-/** The lane is not open, or was lost before the records were known to be committed. */
+/** The lane is not open, was lost or released before the commit was certain, or has too many submissions. */
 export class SubmissionError extends Error {}
 
 export class Submissions {

@@ -1,7 +1,8 @@
 /**
- * Classes of work share the call slots and the rate. Each class has a guaranteed share. What one does not use goes to the others.
+ * Classes of work share the call slots and the rate. Each class has a guaranteed share; the others get what it
+ * does not use.
  *
- *   execution           completes a payment that somebody waits for, before its quote expires; or rejects an incoming one
+ *   execution           executes a quote before it expires, while somebody waits; or rejects an incoming payment
  *   transfer            pulls money in; comes in large numbers
  *   quote-to-execute    first half of a two-step quote: its execution must follow before the quote expires
  *   other               plain quotes, simulated payments

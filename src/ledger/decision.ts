@@ -15,13 +15,13 @@ export interface Attempt {
 export type LedgerEvent =
   /** The call of the attempt, begun at `beganMs`, ended. */
   | { kind: 'answered'; attemptId: string; reading: Reading; beganMs: number; nowMs: number }
-  /** The parked, doubtful or quoted entry is due, and a call may be made. */
+  /** The parked, doubtful or quoted entry is due. If it is to be called, `attempt` is for its intent. */
   | { kind: 'due'; nowMs: number; attempt: Attempt }
-  /** The INTENT is another process's, or this process no longer knows its call. The call has ended by `endedMs`. */
+  /** The INTENT is another process's, or we no longer know its call. It ends by `endedMs`, which may lie ahead. */
   | { kind: 'orphaned'; endedMs: number }
   /** The call of the present INTENT certainly did not begin, and will not under this intent. */
   | { kind: 'not-begun'; attemptId: string; nowMs: number; reason: string }
-  /** The look-up of the transaction ended. It was requested after the settling time of the last of `attempts` attempts. */
+  /** The look-up of the transaction ended. It was requested after the settling time of the last of `attempts` calls. */
   | {
       kind: 'looked-up';
       attempts: number;
@@ -41,7 +41,7 @@ export interface Seen {
   transaction: Transaction | null;
 }
 
-/** The outcome of a scan of the transactions. */
+/** The outcome of a look-up. */
 export type LookUpOutcome =
   { kind: 'found'; transaction: Transaction } | { kind: 'not-found' } | { kind: 'failed'; reason: string };
 

@@ -1,8 +1,8 @@
 /**
  * Operators' holds: which command types may begin no call, from when until when, who ordered that and why. Pure.
  *
- * An order goes to every partition of its topic, as JSON, so that it needs no registry. The last order on a type counts. Each lane
- * keeps the holds of its partition in one record of its ledger.
+ * An order goes to every partition of its topic, as JSON, so that it needs no registry. The last order on a type
+ * counts. Each lane keeps the holds of its partition in one record of its ledger.
  */
 import { z } from 'zod';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
@@ -13,7 +13,7 @@ import { InternalRecord } from './ledger-value.ts';
 
 export interface HoldOrder {
   readonly action: 'HOLD' | 'RELEASE';
-  /** Empty: all types. A HOLD may name only types that this version knows, so that invented ones cannot fill a ledger. */
+  /** Empty: all types. A HOLD may name only types that this version knows: invented ones could fill a ledger. */
   readonly commandTypes: readonly string[];
   readonly operator: string;
   readonly reason: string;
@@ -48,7 +48,7 @@ const text = z.string().min(1).max(ORDER_TEXT_MAX);
 const instant = z.string().refine((given) => instantMs(given) !== null, 'is not ISO 8601 with a zone');
 const common = { operator: text, reason: text, until: instant.nullable().default(null), at: instant };
 
-/** Ignores fields that a newer version added. If such a field narrows a hold, we hold more than was meant, which is safe. */
+/** Ignores fields of newer versions. If such a field narrows a hold, we hold more than was meant, which is safe. */
 export const holdOrder: z.ZodType<HoldOrder> = z.discriminatedUnion('action', [
   z.object({ action: z.literal('HOLD'), commandTypes: z.array(z.enum(COMMAND_TYPES)).max(TYPES_MAX), ...common }),
   z.object({ action: z.literal('RELEASE'), commandTypes: z.array(text).max(TYPES_MAX), ...common }),
@@ -92,7 +92,7 @@ export function isInForce({ until }: Pick<Hold, 'until'>, nowMs: number): boolea
   return nowMs < endMs({ until });
 }
 
-/** The types whose hold also holds the entry: its own, its next operation's, and that of the execution that follows a quote. */
+/** The types whose hold holds the entry: its own, its next operation's, and that of the execution after its quote. */
 export function heldBy({ immediate, ...entry }: Pick<Entry, 'commandType' | 'step' | 'immediate'>): CommandType[] {
   return [entry.commandType, operationOf(entry), ...(immediate ? (['execute-quote'] as const) : [])];
 }

@@ -18,7 +18,7 @@ export type Settlement =
   | 'SANDBOX'
   /** By the transaction's status. */
   | 'LOOK_UP'
-  /** Nothing can settle it. */
+  /** Only an operator can settle it. */
   | 'NONE';
 
 /** What a transaction's status says about a call in doubt. */
@@ -39,7 +39,7 @@ export function mayHaveTakenEffect(before: LookUpFinding, now: LookUpFinding): b
   switch (before) {
     case 'EXECUTED':
       return true;
-    // Of a rejection, REFUNDED and FAILED are unclear, and PROCESSING is open: its call may have caused them.
+    // For a rejection, REFUNDED and FAILED are UNCLEAR, and PROCESSING is OPEN: its call may have caused them.
     case 'UNCLEAR':
       return now !== 'UNCLEAR';
     case 'OPEN':
@@ -59,7 +59,7 @@ export interface SubjectIds {
 export interface LookUp {
   /** Null if the entry no longer has the fields. */
   readonly subject: (entry: Pick<Entry, 'fieldsJson'>) => SubjectIds | null;
-  /** The transaction's type, if the service shows it. */
+  /** The type that the transaction must have, if the service shows one. */
   readonly type: 'INCOMING' | 'OUTGOING';
   /** The transaction may be much older than the call. */
   readonly mayBeOlder: boolean;

@@ -55,7 +55,8 @@ export function lookedUp(entry: Entry, event: Extract<LedgerEvent, { kind: 'look
       return notTaken(entry, seen, nowMs);
     case 'NOT_YET':
       if (phase.refusal !== null) return refusedInDoubt(entry, phase.refusal, seen, nowMs);
-      // An executed payment may stay PENDING longer than its quote lives. Another quote is paid only once the status rules that out.
+      // An executed payment may stay PENDING longer than its quote lives. Before another quote is paid, the status must
+      // rule that out.
       if (quoteAgainOf(entry, nowMs) !== null) {
         return lookAgain(entry, `its quote expired, and its transaction is still ${shownStatus(seen)}`, seen, nowMs);
       }
@@ -82,8 +83,8 @@ function lookAgain(entry: Entry, problem: string, seen: Seen, nowMs: number): De
 }
 
 /**
- * A payment to be rejected may be under way for hours, and each look-up may read the transactions of a week. So the wait grows with the
- * time since the call, and the result comes a quarter of that time late.
+ * A payment to be rejected may be under way for hours, and each look-up may read the transactions of a week. So the
+ * limit of the wait grows to a quarter of the time since the call, within LONGEST_WAIT_MS and REJECTION_WAIT_MS_MAX.
  */
 function longestWaitMs(entry: Entry, nowMs: number): number {
   if (OPERATIONS[operationOf(entry)].lookUp?.mayBeOlder !== true) return LONGEST_WAIT_MS;
@@ -91,7 +92,7 @@ function longestWaitMs(entry: Entry, nowMs: number): number {
   return Math.min(REJECTION_WAIT_MS_MAX, Math.max(LONGEST_WAIT_MS, sinceMs / 4));
 }
 
-/** No call took effect so far: the entry may be called again or, if its quote expired, get another quote. */
+/** No call took effect so far: the entry may be called again. If its quote expired, it gets another one, or expires. */
 function notTaken(entry: Entry, seen: Seen, nowMs: number): Decision {
   const again = nowMs < entry.deadlineMs ? quoteAgainOf(entry, nowMs) : null;
   switch (again?.kind) {

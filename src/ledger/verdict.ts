@@ -7,14 +7,14 @@ export type Verdict =
   | Extract<Reading, { kind: 'accepted' | 'refused' }>
   /** The call may have taken effect. */
   | { kind: 'doubt'; reason: string }
-  /** This call took no effect; retry after `afterMs`, or after our own back-off. */
+  /** This call counts as without effect; retry after `afterMs` or our own back-off, whichever is longer. */
   | { kind: 'wait'; reason: string; afterMs: number | null; sent: boolean }
   /** An earlier attempt is in doubt and this answer does not settle it: ask for the transaction's status. */
   | { kind: 'look-up'; reason: string; refusal: HeldRefusal }
-  /** Nothing can settle it. */
+  /** Only an operator can settle it. */
   | { kind: 'undecidable'; reason: string };
 
-/** Statuses that are never the first call's answer: a service checks rights, routes and locks before it looks at the key. */
+/** Never the first call's answer: a service checks rights, routes and locks before it looks at the key. */
 const NOT_OF_THE_FIRST_CALL: ReadonlySet<number> = new Set([403, 405, 423]);
 
 export interface Doubt {
@@ -47,7 +47,7 @@ export function verdictOf(
       return wait(reading.reason, reading.retryAfterMs);
     case 'conflict':
       if (!inDoubt) return refusal(reading);
-      // A conflict may mean that the service took the first call. So even with the same key this is not the first call's answer.
+      // A conflict may mean that the service took the first call: even with the same key it is not that call's answer.
       if (canBeLookedUp) return lookUp(reading);
       return settlement === 'NONE' ? undecidable(reading) : doubt(reading, 'while an earlier call is in doubt');
     case 'refused':
