@@ -1,9 +1,9 @@
 /**
  * HTTP calls to the payment service: one connection per call under way, one deadline per call, no retry, no redirect.
  *
- * Stages of a call: dispatched -> (connecting) -> started -> headers -> ended. At `started` the request is written to the
- * socket: undici calls the handler right before the write, and writes nothing if the handler aborts there. A call that fails
- * earlier is `never-sent`; one that fails later, without an answer, is `lost`.
+ * Stages of a call: dispatched -> (connecting) -> started -> headers -> ended. At `started` the request is written to
+ * the socket: undici calls the handler right before the write, and writes nothing if the handler aborts there. A call
+ * that fails earlier is `never-sent`; one that fails later, without an answer, is `lost`.
  *
  * The pool owns the sockets; a call owns its timer and clears it when it settles. `close` ends both.
  */
@@ -11,7 +11,7 @@ import { Pool, type Dispatcher } from 'undici';
 import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { Answer } from './types.ts';
 
-/** Connecting takes one round trip, or three with TLS; a host that needs longer is down. */
+/** Connecting takes one round trip, or up to three with TLS; a host that needs longer is down. */
 const CONNECT_TIMEOUT_MAX_MS = 5000;
 /** Connections beyond the concurrency: a connection that the service is still closing must not delay a call. */
 const SPARE_CONNECTIONS = 4;
@@ -32,7 +32,7 @@ export interface HttpRequest {
 export interface CallHooks {
   /** Called once, right before the write: a reason not to send the request, or null. */
   beforeSending?: () => string | null;
-  /** Called at the write: from now on the request may have reached the service. */
+  /** Called right before the write: from now on the request may have reached the service. */
   onSent?: () => void;
 }
 
@@ -53,8 +53,9 @@ export interface HttpClientOptions {
   baseUrl: string;
   /** Read for each call, because they may be rotated. */
   credentials: () => ApiCredentials;
-  /** Calls that may be under way at once; further ones wait for a connection, within their timeout. */
+  /** Calls that the caller makes at once. Further ones take a spare connection, or wait for one until their timeout. */
   concurrency: number;
+  /** CONNECT_TIMEOUT_MAX_MS at most; a larger value has no effect. */
   connectTimeoutMs: number;
 }
 

@@ -16,8 +16,8 @@ export interface RequestParts {
 }
 
 /**
- * The request of a change. Fields that are null are left out; int64 is written digit by digit.
- * @throws SyntaxError if `otherFieldsJson` of a source or destination is not one JSON object
+ * The request of a change. Leaves out null fields, and an `immediatelyExecute` of false. int64 keeps every digit.
+ * @throws SyntaxError if an `otherFieldsJson` is not one JSON object, RangeError if one is nested too deeply
  */
 export function changeRequestParts(request: ChangeRequest): RequestParts {
   switch (request.operation) {
@@ -92,7 +92,7 @@ function objectOf(otherFieldsJson: string): JsonObject {
   return value;
 }
 
-/** One path segment for any id. Dots alone are encoded as well. Even so, `new URL` drops `.` and `..`: commands with such ids are INVALID. */
+/** One path segment for any id. URL parsers drop `.` and `..` even if encoded: commands with such ids are INVALID. */
 function pathSegment(id: string): string {
   return /^\.+$/.test(id) ? '%2E'.repeat(id.length) : percentEncoded(id);
 }

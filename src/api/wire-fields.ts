@@ -1,6 +1,6 @@
 /**
- * Tolerant reading of JSON objects into records: values that fit go into the record's fields, everything else goes into its
- * `otherFieldsJson`, as received.
+ * Tolerant reading of JSON objects into records: values that fit go into the record's fields, everything else goes into
+ * its `otherFieldsJson`, as received.
  */
 import {
   int64ValueOf,
@@ -11,7 +11,7 @@ import {
   type JsonValue,
 } from 'payment-processor-contract/lossless-json';
 
-/** A reader for each field of the generated record type: the compiler reports one that is missing or has the wrong type. */
+/** A reader for each field of the generated record type: a missing one, or one of the wrong type, does not compile. */
 export interface RecordShape<Resource> {
   fields: { [Name in Exclude<keyof Resource, 'otherFieldsJson'>]: Field<NonNullable<Resource[Name]>> };
   /** A JSON member that may hold the fields instead. */
@@ -90,9 +90,9 @@ export function listOf<Resource>(shape: RecordShape<Resource>): Field<Resource[]
 }
 
 /**
- * Reads an object into a record that has every field of the shape, null if absent, and `otherFieldsJson`.
+ * Reads an object into a record that has every field of the shape, null if absent or unfit, and `otherFieldsJson`.
  * @param pathPrefix '' or a path that ends in '.'
- * @param warnings receives one for each misfit
+ * @param warnings receives one for each misfit, up to WARNINGS_MAX
  */
 export function readRecord<Resource>(
   shape: RecordShape<Resource>,

@@ -1,9 +1,9 @@
 /**
  * What each error code means to a transactional producer: the one place that judges brokers' answers. Pure.
  *
- * A retry sends the same bytes, so it does no harm. Registering a partition twice changes nothing. The broker recognises a
- * batch that it already has by its sequence. Initialising an id again fences only our previous try. Ending a transaction again
- * has the same outcome.
+ * A retry sends the same bytes, so it does no harm. Registering a partition twice changes nothing. The broker
+ * recognises a batch that it already has by its sequence. Initialising an id again fences only our previous try. Ending
+ * a transaction again has the same outcome.
  */
 
 /** Why a producer cannot be used any more. */
@@ -35,8 +35,8 @@ const CODES: Readonly<Record<number, readonly [name: string, kind: Kind]>> = {
   3: ['UNKNOWN_TOPIC_OR_PARTITION', 'moved'],
   5: ['LEADER_NOT_AVAILABLE', 'moved'],
   6: ['NOT_LEADER_FOR_PARTITION', 'moved'],
-  // Replicas are late, or the broker is cut off from them and no longer leads. The batch may be written: the retry then finds it by
-  // its sequence.
+  // Replicas are late, or the broker is cut off from them and no longer leads. The batch may be written: the retry then
+  // finds it by its sequence.
   7: ['REQUEST_TIMED_OUT', 'moved'],
   10: ['MESSAGE_TOO_LARGE', 'refused'],
   13: ['NETWORK_EXCEPTION', 'moved'],
@@ -83,7 +83,7 @@ export function verdictOf(errorCode: number): BrokerVerdict {
   return { kind: 'failed', name, failure: kind };
 }
 
-/** A broker answered with an error code. `type` is kafkajs's name for it, which distinguishes refusals from outages. */
+/** A broker's answer has an error code, or lacks what we need. `type` is Kafka's name of the code, as in kafkajs. */
 export class BrokerAnswerError extends Error {
   readonly type: string;
   readonly failure: CommitFailure;

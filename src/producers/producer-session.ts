@@ -1,6 +1,6 @@
 /**
- * What one transactional producer asks of brokers, step by step. Each step is retried, with the same bytes, until its outcome
- * is certain or the session is over.
+ * What one transactional producer asks of brokers, step by step. Each step is retried, with the same bytes, until its
+ * outcome is certain or the session is over. Only `end` is not retried after a lost answer.
  *
  *   initialise -> { register* -> write -> end }*
  *
@@ -39,7 +39,7 @@ export interface SessionOptions {
   readonly compressedTopics: ReadonlySet<string>;
 }
 
-/** The verdict on connection errors: retry the step. */
+/** The verdict on errors that a retry may fix, such as a lost connection. */
 const LOST = { kind: 'moved', name: 'connection lost' } as const;
 const TRANSACTION_COORDINATOR = 1;
 /** The coordinator ends the previous transaction within a few milliseconds. */
@@ -69,7 +69,7 @@ export class ProducerSession {
   #isOver = false;
   /** Sequence of the next record, by partition. */
   readonly #sequences = new Map<string, number>();
-  /** Why the current step was retried. */
+  /** See `problem`. */
   #problem: Error | null = null;
 
   constructor(cluster: Cluster, options: SessionOptions) {
@@ -77,7 +77,7 @@ export class ProducerSession {
     this.#options = options;
   }
 
-  /** Why the current or last step was retried; null: it was not. */
+  /** Why the step that is under way, or has failed, was last retried; null: it was not. */
   get problem(): Error | null {
     return this.#problem;
   }
@@ -91,7 +91,10 @@ export class ProducerSession {
     await this.#cluster.connect();
   }
 
-  /** Ends every earlier producer of the id. @throws as all steps do: BrokerAnswerError, or an error of kafkajs that no retry can fix */
+  /**
+   * Fences every earlier producer of the id.
+   * @throws as all steps do: BrokerAnswerError, or an error that no retry can fix
+   */
   async initialise(): Promise<void> {
     const { transactionTimeoutMs, transactionalId } = this.#options;
     const request = initProducerIdRequest(transactionalId, transactionTimeoutMs);
@@ -137,8 +140,8 @@ export class ProducerSession {
   }
 
   /**
-   * Never retried after a lost answer: the first request may arrive late, and would end the next transaction midway. After an
-   * answer that asks for a retry, that cannot happen.
+   * Never retried after a lost answer: the first request may arrive late, and would end the next transaction midway.
+   * After an answer that asks for a retry, that cannot happen.
    */
   async end(isCommit: boolean): Promise<void> {
     await this.#askCoordinator(
@@ -169,7 +172,10 @@ export class ProducerSession {
     return { topic, partition, name, recordCount, firstSequence, bytes, tries: 0 };
   }
 
-  /** One request. Reports each acknowledged batch at once. @returns verdicts on the others; rejects only for bugs and refusals */
+  /**
+   * One request. Reports each acknowledged batch at once.
+   * @returns the verdicts on the batches; rejects as `#lost` throws
+   */
   async #produce(
     leader: number | null,
     batches: readonly Sealed[],
@@ -250,7 +256,7 @@ export class ProducerSession {
     return broker.connectionPool.send(request);
   }
 
-  /** Retries until the step is done. @param attempt is retried after errors of kafkajs, except refusals */
+  /** Retries until the step is done. @param attempt is retried after all errors except those that `#lost` throws */
   async #retry(attempt: () => Promise<BrokerVerdict>): Promise<void> {
     const startMs = performance.now();
     this.#problem = null;
@@ -327,7 +333,7 @@ function worstOf(verdicts: readonly BrokerVerdict[]): BrokerVerdict {
   return { kind: 'done' };
 }
 
-/** The step is retried for all: for those that are done, a retry changes nothing. */
+/** The step is retried. Partitions that are done are left out, or a retry changes nothing for them. */
 function notAnswered(names: Iterable<string>): BrokerVerdict {
   return { kind: 'moved', name: `it leaves out ${[...names].join(', ')}` };
 }

@@ -1,6 +1,6 @@
 /**
- * Checks the topics and changes none. We only report a topic with the wrong partitions or retention: an operator must decide how
- * to repair it (the partitions of a prefix are fixed for its life).
+ * Checks the topics and changes none. We only report a topic with the wrong partitions or retention: an operator must
+ * decide how to repair it (the partitions of a prefix are fixed for its life).
  */
 import { missingTopicsRemedy, topicNames } from 'payment-processor-contract/topics';
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
@@ -38,7 +38,7 @@ export async function checkTopics(
 ): Promise<TopicProblem[]> {
   return withAdmin(kafka, async (admin) => {
     const sandboxTopic = topicNames(settings.TOPIC_PREFIX).commands['simulate-uma-receive'];
-    // Nobody reads it then, and it may have any number of partitions.
+    // Without sandbox commands nobody reads the topic, and it may have any number of partitions.
     const definitions = topicDefinitions(settings).filter(
       ({ topic }) => options.sandboxCommands || topic !== sandboxTopic,
     );
@@ -57,7 +57,7 @@ export async function checkTopics(
   });
 }
 
-/** Never the topics' own number: with added partitions it is the one that pays again. */
+/** Never suggests the topics' own number: if partitions were added, that number would pay commands again. */
 const LANES_REMEDY =
   'set LANES to the number that this prefix was created with, or create topics under another TOPIC_PREFIX. Do not add partitions: ' +
   'keys would move to lanes that do not remember them. If some were added: docs/runbooks/more-lanes.md';
@@ -78,7 +78,7 @@ function wrongLanes(
 
 /**
  * How long the ledger keeps a tombstone at least, according to the topic's configuration.
- * @param definedMs the value of its definition, used if we are not authorized to read the configuration
+ * @param definedMs the value of its definition, used if the configuration has none, or we may not read it
  */
 export async function readTombstonesKeptMs(admin: Admin, topic: string, definedMs: number): Promise<number> {
   try {

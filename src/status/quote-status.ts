@@ -1,8 +1,8 @@
 /**
  * The status of a quote: its own, as answers show it, and the one derived from its transaction.
  *
- * No endpoint shows a quote again. Its own status comes only from answers to calls, so it only goes forward. Later changes show in
- * the transaction. A derived status follows the transaction, even backwards.
+ * No endpoint shows a quote again. Its own status comes only from answers to calls, so it only goes forward. Later
+ * changes show in the transaction. A derived status follows the transaction, even backwards.
  */
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import type { QuoteStatusChanged } from 'payment-processor-contract/types';
@@ -35,7 +35,7 @@ const PROGRESS: ReadonlyMap<string, number> = new Map(
 );
 const UNKNOWN_PROGRESS = 1;
 
-/** Applies what the answer says about the quote itself. `state` is from before the observation's transaction is applied. */
+/** Applies what the answer says about the quote itself. `state` does not have the answer's transaction yet. */
 export function reduceOwnQuote(state: TransactionState, observation: Observation): QuoteReduction {
   const { quote } = observation;
   const current = withQuote(state, observation);
@@ -48,8 +48,8 @@ export function reduceOwnQuote(state: TransactionState, observation: Observation
 }
 
 /**
- * Applies the status that follows from the transaction's, unless the quote's own status is further along. Of two ends, the quote's
- * own counts, unless a later observation shows the transaction's.
+ * Applies the status that follows from the transaction's, unless the quote's own status is further along. Of two ends,
+ * the quote's own counts, unless a later observation shows the transaction's.
  */
 export function deriveQuote(state: TransactionState, observation: Observation): QuoteReduction {
   const status = QUOTE_STATUS_OF_TRANSACTION.get(state.status ?? '');

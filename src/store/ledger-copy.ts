@@ -1,7 +1,7 @@
 /**
- * This process's copy of the ledger: the local store, the reader that keeps it up to date, and the progress of its restore.
+ * This process's copy of the ledger: the local store, the reader that keeps it current, and its restore's progress.
  *
- *   made -> opened (the store compared with the topic, the reader connected; may be retried) -> read continuously -> stopped
+ *   made -> opened (store compared with the topic, reader connected; may be retried) -> read continuously -> stopped
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
@@ -40,7 +40,7 @@ export class LedgerCopy {
   #beganMs: number | null = null;
   /** When starts found, first and last, that the ledger ends before what the store has read; null: it does not. */
   #shortened: { readonly firstMs: number; readonly lastMs: number } | null = null;
-  /** When it was read to the ends that it had when it was opened. Later records are the tail, which is read continuously. */
+  /** When it was read to the ends that it had when it was opened. Later records are the tail. */
   #restoredMs: number | null = null;
   /** Those ends that are not reached yet, by lane; null: not known. */
   #awaitedEnds: Map<number, bigint> | null = null;
@@ -66,8 +66,8 @@ export class LedgerCopy {
   }
 
   /**
-   * Opens store and reader together: after a wait the store must be compared with the topic again. May be called again after it
-   * rejects: neither is open then.
+   * Opens store and reader together: after a wait the store must be compared with the topic again. May be called again
+   * after it rejects: neither is open then.
    * @throws StateDirectoryError, LedgerShortenedError, or the client's error if no broker answers
    */
   async open(): Promise<void> {
@@ -104,7 +104,7 @@ export class LedgerCopy {
     if (this.#isStopped) await this.stop();
   }
 
-  /** Id of the topic that the store was built from; null: the brokers have no topic ids. */
+  /** Id of the topic that the store was built from; null: not opened yet, or the brokers have no topic ids. */
   topicId(): string | null {
     return this.#topicId;
   }
@@ -115,7 +115,7 @@ export class LedgerCopy {
     return { offset: this.reader.position(lane), boundId: this.#topicId ?? undefined };
   }
 
-  /** Whether it has been read to the end that it had when it was opened. */
+  /** Whether it has been read to the end that it had when it was opened; before `open`, true. */
   isRead(): boolean {
     return this.#restore()?.isUnderWay !== true;
   }
@@ -125,7 +125,7 @@ export class LedgerCopy {
     return this.#hasNewLanes;
   }
 
-  /** By how many lanes an owner divided the keys, if not by as many as we; null: none, in what was read so far. */
+  /** Among how many lanes an owner divided the keys, if that is not our number; null: none in what was read so far. */
   otherLaneCount(): number | null {
     return otherLaneCount(this.index, this.#options.reader.laneCount);
   }
@@ -178,7 +178,7 @@ export class LedgerCopy {
     return { isUnderWay: this.#restoredMs === null, seconds: (untilMs - this.#beganMs) / 1000 };
   }
 
-  /** Applies everything read so far. Bounded. */
+  /** Applies nothing more, and writes what was applied. Bounded. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.reader.stop();
@@ -186,7 +186,7 @@ export class LedgerCopy {
   }
 }
 
-/** The number of lanes that an owner's record has instead of ours; null: none. A lane of another format stops by itself. */
+/** As `LedgerCopy.otherLaneCount`. Skips owner records of another format: their lanes stop by themselves. */
 export function otherLaneCount(index: Pick<LmdbLedgerIndex, 'owner'>, laneCount: number): number | null {
   const recorded = Array.from({ length: laneCount }, (_, lane) => readable(() => index.owner(lane))?.laneCount ?? 0);
   return recorded.find((count) => count !== 0 && count !== laneCount) ?? null;

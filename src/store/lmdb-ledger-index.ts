@@ -3,12 +3,13 @@
  *
  *   created -> opened (a folder claimed; sound and of the same ledger, or rebuilt) -> batches applied, read -> closed
  *
- * Applied records stay in memory, where reads see them, until there are many or enough time has passed: most records are soon
- * replaced. Then one LMDB transaction writes them all, with the offset up to which each lane is applied. After a crash the reader
- * continues from there.
- * Nothing waits for the disk, because the ledger topic has everything. The next start finds a store that may be torn, and rebuilds
- * it (store-soundness.ts). If a store fails in use, from damage or a full disk, the process ends, and its lanes go to members
- * whose stores work.
+ * Applied records stay in memory, where reads see them, until there are many, enough time has passed, or a read needs
+ * the tables: most records are soon replaced. Then one LMDB transaction writes them all, with the offset up to which
+ * each lane is applied. After a crash the reader continues from there.
+ *
+ * Nothing waits for the disk, because the ledger topic has everything. The next start recognizes a store that may be
+ * torn, and rebuilds it (store-soundness.ts). If a store fails in use, from damage or a full disk, the process ends,
+ * and its lanes go to members whose stores work.
  */
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
@@ -58,14 +59,14 @@ export interface LmdbLedgerIndexOptions {
 /** Increase it with every change of tables, rows or dictionary. */
 export const STORE_FORMAT = 10;
 /**
- * Address space for the file, about 60 million keys; it costs neither memory nor disk. If the map had to grow, LMDB's binding
- * would also keep the smaller maps, and each would count the same pages as resident again.
+ * Address space for the file, about 60 million keys; it costs neither memory nor disk. If the map had to grow, LMDB's
+ * binding would also keep the smaller maps, and each would count the same pages as resident again.
  */
 const MAP_BYTES = 64 * 1024 ** 3;
 const IDENTITY_KEY = Buffer.from('identity');
 /**
- * Smaller than nearly every finished entry, larger than a transaction's state. Compressing the states too would take 6 us each
- * and save only a tenth of the store.
+ * Smaller than nearly every finished entry, larger than a transaction's state. Compressing the states too would take 6
+ * us each and save only a tenth of the store.
  */
 const COMPRESSION_BYTES_MIN = 400;
 /** The table of heads. */
@@ -200,8 +201,8 @@ export class LmdbLedgerIndex {
   }
 
   /**
-   * Values of the lane's transaction states: first those not at rest, then those at rest since the instant. They come in groups, for
-   * a pause after each; records written meanwhile may be missing.
+   * Values of the lane's transaction states: first those not at rest, then those at rest since the instant or later.
+   * They come in groups, for a pause after each; records written meanwhile may be missing.
    */
   *transactions(lane: number, restingSinceMs: number): Iterable<Buffer[]> {
     const groups: Iterator<Buffer[], undefined> = this.#tables(lane, (store) => store.transactions(restingSinceMs));
@@ -232,7 +233,7 @@ export class LmdbLedgerIndex {
     return value === undefined ? undefined : ownerRecords.decode(value);
   }
 
-  /** Processes that may write to the lane: they have claimed it, and have neither been fenced nor released it. */
+  /** Claims on the lane that no record has withdrawn, including those whose owner fenced itself (`isFenced`). */
   claims(lane: number): Claim[] {
     const claims = this.#guarded(lane, (store) => store.claims());
     return Array.from(claims, ([key, value]) => decodeClaim(key, value));
@@ -248,13 +249,13 @@ export class LmdbLedgerIndex {
     return this.#opened !== null;
   }
 
-  /** Commands remembered, all lanes; 0 before the store is open. */
+  /** Commands remembered, all lanes; 0 while the store is not open. */
   size(): number {
     if (this.#opened !== null) this.#tables(0, () => undefined);
     return (this.#opened?.lanes ?? []).reduce((sum, store) => sum + store.head().commands, 0);
   }
 
-  /** Null before the store is open. */
+  /** Null while the store is not open. */
   disk(): DiskUse | null {
     return this.#opened === null ? null : diskUse(join(this.#opened.folder.path, DATA_FILE));
   }

@@ -1,9 +1,9 @@
 /**
  * The calls that the poller may make: a token bucket that fills evenly. Pure: the caller passes the time.
  *
- * No minute has more of the poller's own calls than the limit. A bucket of `capacity` tokens that fills at `rate` allows at most
- * capacity + 60 s x rate - 1 calls in 60 seconds. The rate is chosen so that this equals the limit. The bucket starts empty,
- * because the lane's previous owner may have emptied its own a moment ago.
+ * No minute has more of the poller's own calls than the limit. A bucket of `capacity` tokens that fills at `rate`
+ * allows at most capacity + 60 s x rate - 1 calls in 60 seconds. The rate is chosen so that this equals the limit. The
+ * bucket starts empty, because the lane's previous owner may have emptied its own a moment ago.
  */
 
 const MINUTE_MS = 60_000;
@@ -14,7 +14,7 @@ export class PollBudget {
   readonly #capacity: number;
   readonly #tokensPerMs: number;
   #tokens = 0;
-  /** Tokens of look-ups that the bucket still has to gain. */
+  /** Tokens that look-ups used and the bucket has not gained back; at most those of a minute. */
   #debt = 0;
   #filledMs: number;
 
@@ -25,7 +25,7 @@ export class PollBudget {
     this.#filledMs = nowMs;
   }
 
-  /** Takes a token. @returns 0, or how long until there is one, in milliseconds */
+  /** Takes a token if there is one. @returns 0, or how long until there may be one, in milliseconds */
   take(nowMs: number): number {
     this.#fill(nowMs);
     const missing = 1 - this.#tokens;
@@ -48,7 +48,7 @@ export class PollBudget {
   #fill(nowMs: number): void {
     const gained = Math.max(0, nowMs - this.#filledMs) * this.#tokensPerMs;
     const surplus = this.#tokens + gained - this.#capacity;
-    // Half at most of what the poller could use, however many look-ups there are: it must not starve.
+    // At most half of what the poller could use, however many look-ups there are: the poller must not starve.
     const repaid = Math.min(this.#debt, Math.max(gained / 2, surplus));
     this.#debt -= repaid;
     this.#tokens = Math.min(this.#capacity, this.#tokens + gained - repaid);

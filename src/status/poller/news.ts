@@ -1,6 +1,6 @@
 /**
- * Decides which states of a page to publish: those that the index does not show yet and that were not just published. No I/O and no
- * clock.
+ * Decides which states of a page to publish: those that the index does not show yet and that were not just published.
+ * No I/O and no clock.
  */
 import type { Transaction } from 'payment-processor-contract/types';
 import type { Observation } from '../observation.ts';
@@ -23,10 +23,10 @@ export type PolledObservation = Observation & { readonly transaction: Transactio
 
 export class PollNews {
   readonly #state: (id: string) => TransactionState | null | undefined;
-  /** Signatures. */
+  /** Signatures, by transaction id. */
   readonly #published = new NotYetIndexed<string>();
 
-  /** @param state a transaction's state in the index; null: this release cannot read it, and its lane could not continue from it */
+  /** @param state a transaction's state in the index; null: this release cannot read it, nor could its lane */
   constructor(state: (id: string) => TransactionState | null | undefined) {
     this.#state = state;
   }
@@ -78,7 +78,8 @@ export function signatureOf({ status, updatedAt }: { status: string | null; upda
 }
 
 /**
- * The service's filter is coarser than a window. What follows the window may have been announced, and forgotten since.
+ * Leaves out transactions created after the window, which the service's coarser filter lists too: they may have been
+ * announced, and forgotten since.
  * @param toMs end of the window
  */
 export function notAfter(toMs: number | null, transactions: readonly Transaction[]): readonly Transaction[] {

@@ -2,11 +2,11 @@
  * One pass over the pages of a window of creation time. No I/O: the caller passes the outcome of each request.
  *
  *   reading -> whole     all pages were read
- *           -> too-long  the window has more pages than a pass may have: the caller takes a smaller one
- *           -> broken    the service refuses, omits or repeats cursors, even after a restart; or it keeps failing
+ *           -> too-long  the window has more pages than a pass may have: the caller lists the rest in other passes
+ *           -> broken    the service refuses, omits or repeats cursors, even after restarts; or it keeps failing
  *
- * It assumes nothing about the order of pages, which may change while it reads. A transaction that moves to a page that was already
- * read is missed by this pass. A later pass finds it, because windows overlap and are read again.
+ * It assumes nothing about the order of pages, which may change while it reads. A transaction that moves to a page that
+ * was already read is missed by this pass. A later pass finds it, because windows overlap and are read again.
  */
 import { shorterLimit } from '../../api/transaction-list.ts';
 import type { ListReading, TransactionFilter } from '../../api/types.ts';
@@ -26,9 +26,9 @@ export type ScanStage = 'reading' | 'whole' | 'too-long' | 'broken';
 export const PAGE_LIMIT = 100;
 /** Pages of one pass: bounds the cost of a restart, and how much may change meanwhile. */
 const PAGES_MAX = 50;
-/** A cursor that is refused once may have been too old; if it is refused again, its age is not the reason. */
+/** A refused cursor may have been too old. If restarts do not help, its age is not the reason. */
 const RESTARTS_MAX = 2;
-/** After this many failures in a row the window is given up, so that others have their turn. */
+/** After this many failures in a row (held calls do not count) we give the window up: others must have their turn. */
 const FAILURES_MAX = 5;
 /** A service may compare whole seconds where we send milliseconds. */
 const ROUNDING_MS = 1_000;
@@ -76,7 +76,7 @@ export class PollScan {
         this.#limit = limit;
         return;
       }
-      // After any other failure the scan stays where it is: the caller asks for the same page again.
+      // A refused cursor restarts the pass. After any other failure the caller asks for the same page again.
       if (reading.cause === 'refused' && this.#cursor !== null) this.#restart();
       else if (reading.cause !== 'held' && (this.#failures += 1) >= FAILURES_MAX) this.#stage = 'broken';
       return;
