@@ -270,7 +270,7 @@ export const METRICS = {
     name: 'payments_own_failures_total',
     type: 'counter',
     help: 'Failures of our own code on a message or an entry; each is a bug. After three failures the lane sets the message or entry aside.',
-    labels: { where: ['reading', 'entry', 'admission', 'decision', 'observation'] },
+    labels: { where: ['entry', 'admission', 'decision', 'hold', 'observation'] },
   },
   apiCallDurationSeconds: {
     name: 'payments_api_call_duration_seconds',

@@ -41,15 +41,9 @@ export function withOutcomeLog<Reports extends LaneReports>(reports: Reports, lo
     },
     decided: (lane, key, decision, isCarriedOut, offset) => {
       reports.decided(lane, key, decision, isCarriedOut, offset);
-      const { operator, reason, expectedRevision } = decision;
-      const what = {
-        decision: decision.decision,
-        expectedRevision,
-        operator,
-        reason,
-        isCarriedOut,
-        offset: String(offset),
-      };
+      // Not the reason: it may name a customer, and the topic of decisions has it at this offset.
+      const { decision: name, expectedRevision, operator } = decision;
+      const what = { decision: name, expectedRevision, operator, isCarriedOut, offset: String(offset) };
       log.info({ event: 'operator-decision', lane, keyHash: keyHash(key), ...what });
     },
     quoteExpired: (lane, quote) => {

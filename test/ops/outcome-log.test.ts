@@ -43,10 +43,17 @@ test('a dead letter with its offset, and a whole batch with its last offset', ()
   expect(JSON.stringify(lines)).not.toContain('what was published');
 });
 
-test("an operator's decision, with the hash of the key", () => {
-  const decision = { decision: 'RETRY', expectedRevision: 1, transactionId: null, operator: 'ada', reason: 'asked' };
+test("an operator's decision, with the hash of the key and without the reason, which may name a customer", () => {
+  const decision = {
+    decision: 'RETRY',
+    expectedRevision: 1,
+    transactionId: null,
+    operator: 'ada',
+    reason: 'asked Jane',
+  };
   const { lines } = logged((reports) => reports.decided(0, 'jane-doe-17', decision, true, 9n));
   expect(lines).toMatchObject([
     { level: 30, event: 'operator-decision', keyHash: keyHash('jane-doe-17'), decision: 'RETRY', offset: '9' },
   ]);
+  expect(JSON.stringify(lines)).not.toContain('Jane');
 });
