@@ -15,7 +15,7 @@ import type { LaneTransaction } from './transaction.ts';
 export interface EntryEvent {
   readonly key: string;
   readonly event: LedgerEvent;
-  /** When the call ran; it dates what the answer shows. */
+  /** When the call or look-up ran; it dates what the answer shows. Null: there was none. */
   readonly call: CallTimes | null;
 }
 
@@ -41,7 +41,7 @@ export class Answers {
     }
   }
 
-  /** @returns whether the entry was handled, must wait for a call slot or the service, or needs a look-up now */
+  /** @returns whether the entry was handled, must wait until a call may begin, or needs a look-up now */
   handleDue(transaction: LaneTransaction, entry: Entry): DueReply {
     const { calls, clock, laneClock, policy, processId } = this.#parts;
     const attemptId = randomUUID();
@@ -62,12 +62,12 @@ export class Answers {
     return { kind: 'handled' };
   }
 
-  #apply(transaction: LaneTransaction, entry: Entry, decision: Decision, shown: CallTimes | null): void {
+  #apply(transaction: LaneTransaction, entry: Entry, decision: Decision, call: CallTimes | null): void {
     const { lane, outcomes, reports } = this.#parts;
-    outcomes.apply(transaction, decision, shown);
+    outcomes.apply(transaction, decision, call);
     if (decision.kind === 'unchanged' || decision.kind === 'look-up') return;
-    const ranOut = expiredQuoteOf(entry, decision.entry);
-    if (ranOut !== null) transaction.reports.push(() => reports.quoteExpired(lane, ranOut));
+    const expiredQuote = expiredQuoteOf(entry, decision.entry);
+    if (expiredQuote !== null) transaction.reports.push(() => reports.quoteExpired(lane, expiredQuote));
   }
 
   /** A call is traced where it ends. A look-up serves many commands, so it is traced here, once for each. */
@@ -77,7 +77,10 @@ export class Answers {
     transaction.reports.push(() => traces.lookedUp(entry, call, event.finding.kind));
   }
 
-  /** Our own code failed on the entry. Its event is retried when the lane is restored or the entry is due. */
+  /**
+   * Our own code failed on the entry. The event is lost: if it was an answer, its call is in doubt. Too many failures
+   * set the entry aside.
+   */
   #drop(transaction: LaneTransaction, entry: Entry, error: unknown): void {
     const { clock, lane, policy, reports } = this.#parts;
     reports.failed(lane, 'entry', error);
@@ -87,8 +90,8 @@ export class Answers {
 }
 
 /**
- * When the service may have been in the state that an answer shows. If the key was sent before, the service may repeat its first
- * answer, which may be old.
+ * When the service may have been in the state that an answer shows. If the key was sent before, the service may repeat
+ * its first answer, which may be old.
  */
 function shownBetween(entry: Entry, { call, event }: EntryEvent): CallTimes | null {
   if (call === null || event.kind !== 'answered' || entry.firstSentMs === null) return call;

@@ -25,7 +25,7 @@ export interface Acquisition {
   isCurrent: () => boolean;
   /** Current, and not being released: calls may start. */
   isOpen: () => boolean;
-  /** An operator's hold forbids calls of the entry. */
+  /** An operator's hold forbids calls of the entry, or the lane has not read all holds yet. */
   isHeld: (entry: Entry) => boolean;
   /** There is an event to take. */
   wake: () => void;
@@ -36,7 +36,7 @@ export interface Acquisition {
 /** Gets its time only when the lane takes it: until then it may wait for a slow commit, and somebody may set the clock. */
 type PendingEvent = { readonly key: string } & (
   | { readonly kind: 'ended'; readonly attemptId: string; readonly end: CallEnd }
-  /** The other process's call ends within this time. */
+  /** The call is another process's, or this one has forgotten it. It ends within this time. */
   | { readonly kind: 'orphaned'; readonly withinMs: number }
   | { readonly kind: 'looked-up'; readonly attempts: number; readonly answer: LookUpAnswer }
 );
@@ -63,8 +63,9 @@ export class Attempts {
   }
 
   /**
-   * Handles an intent found in the ledger. Its call is running in this process and continues, never began, or is in doubt. This
-   * begins no call. A process that froze while it took the lane may have been fenced, and learns that only from its first commit.
+   * Handles an intent found in the ledger. If this process has its call, or the call's answer, the lane adopts it.
+   * Otherwise the call never began, or is in doubt. This begins no call. A process that froze while it took the lane
+   * may have been fenced, and learns that only from its first commit.
    */
   takeUp(entry: Entry): void {
     const { calls, processId, sessionTimeoutMs } = this.#parts;
@@ -93,7 +94,7 @@ export class Attempts {
     this.#parts.calls.begin(order, this.#ownerOf(entry));
   }
 
-  /** The entry stays in doubt, without a timer, until the scan has ended. */
+  /** The entry stays in doubt until the scan has ended, without a timer. A copy that is noted meanwhile asks again. */
   async lookUp(key: string, query: LookUpQuery): Promise<void> {
     const answer = await this.#parts.lookUps.find(query);
     this.#put({ kind: 'looked-up', key, attempts: query.attempts, answer });
@@ -140,7 +141,7 @@ export class Attempts {
         if (!this.#acquisition.isOpen()) return 'the lane is not open any more';
         if (!isConfirmed()) return 'the last confirmed heartbeat is too old';
         if (this.#acquisition.isHeld(entry)) return 'held by an operator';
-        // A mounted secret changed. The intent must name the caller: only under that one does its key prevent a second effect.
+        // A mounted secret changed. The key prevents a second effect only for the caller that the intent names.
         if (wasCallerChanged(entry, policy)) return 'API_TOKEN_ID was changed since its intent was committed';
         // Since the intent was planned, the command, its quote or its idempotency key may have expired.
         const { kind } = planOf(entry, clock.nowMs(), policy);

@@ -1,6 +1,6 @@
 /**
- * For a lane that is lost over and over: it reads one message at a time, and marks each in the ledger first. The next owner then
- * knows at which message the previous one died (invariant I6).
+ * For a lane that may have been lost because of a message: it reads one message at a time, and marks each in the ledger
+ * first. The next owner then knows at which message the previous one died (invariant I6).
  *
  *   turn      one message at a time over all inputs, because there is only one mark. The transaction that begins the turn writes
  *             only the mark
@@ -86,7 +86,7 @@ export class CarefulReading {
     this.#isMarkStale = true;
   }
 
-  /** The mark in the ledger names a harmless message: the next transaction must clear it. */
+  /** The turn of the marked message ended without its commit: the next transaction must clear the mark. */
   isMarkStale(): boolean {
     return this.#isMarkStale;
   }

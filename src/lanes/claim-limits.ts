@@ -47,8 +47,8 @@ const INTENTS_PER_SLOT = 4;
 /** Two-step quotes made ahead of their executions: few enough that all are executed long before they expire. */
 const QUOTES_PER_SLOT = 2;
 /**
- * Under a rate limit, intents whose calls have not begun, and open quotes, are no more than the rate takes in these times. After a
- * crash, such intents are in doubt.
+ * Under a rate limit: how many seconds' worth of intents whose calls have not begun a class of work may have, and how
+ * many of open quotes. After a crash, such intents are in doubt.
  */
 const INTENTS_AHEAD_SECONDS = 3;
 const QUOTES_AHEAD_SECONDS = 5;
@@ -63,7 +63,7 @@ export interface ClaimLimitsOptions {
 
 export class ClaimLimits {
   readonly #options: ClaimLimitsOptions;
-  /** Attempts with a claim: per operation, per class, and per class in a lane; of the latter, those whose calls have not begun. */
+  /** Claims per operation, per class, per class in a lane, and of the last those whose calls have not begun. */
   readonly #claims = new Map<string, number>();
   #openLanes = 1;
 
@@ -97,7 +97,7 @@ export class ClaimLimits {
       this.#add(name, 1);
   }
 
-  /** @returns whether the lane had committed as many ahead as the rate allows */
+  /** @returns whether the lane had as many intents of the class ahead as the rate allows */
   began({ workClass, lane }: Claimed): boolean {
     const wasFull = this.#isAheadOfRate(workClass, lane);
     this.#add(notBegun(workClass, lane), -1);

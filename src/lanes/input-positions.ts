@@ -1,8 +1,8 @@
 /**
  * Where the inputs of a lane continue when a process acquires it.
  *
- * If an input no longer continues at its position (forced-jumps.ts), messages were lost. If the group has offsets but the ledger has
- * no position, the ledger was lost. Either way the lane stops and says so, instead of leaving a gap.
+ * If an input no longer continues at its position (forced-jumps.ts), messages were lost. If the group has offsets but
+ * the ledger has no position, the ledger was lost. Either way the lane stops and says so, instead of leaving a gap.
  */
 import { sleep } from '../consumers/signal.ts';
 import type { TopicStart } from '../consumers/topic-offsets.ts';
@@ -52,7 +52,7 @@ export function startPositions(
 /**
  * Waits out passing faults of the brokers.
  * @param isWanted whether we still want the lane
- * @returns a jump that lasts; null: there is none
+ * @returns a jump that lasts, or that the lane no longer waits out because we do not want it; null: there is none
  */
 export async function lastingJump(
   parts: Pick<LaneParts, 'clock' | 'lane' | 'offsets'>,

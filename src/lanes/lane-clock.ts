@@ -1,6 +1,7 @@
 /**
- * Notices a wall clock that is wrong, or was set while the lane is open. Commits show the brokers' time, and the monotonic clock says how much
- * has passed since. So the age of an idempotency key is never counted by our wall clock alone.
+ * Notices a wall clock that is wrong, or was set while the lane is open. Commits show the brokers' time, and the
+ * monotonic clock says how much has passed since. So the age of an idempotency key is never counted by our wall clock
+ * alone.
  */
 import { aheadMsOf, SET_MS_MIN } from 'payment-processor-contract/clock';
 import type { Entry } from '../ledger/entry.ts';

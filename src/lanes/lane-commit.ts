@@ -22,7 +22,7 @@ const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * @param isApart each lane has a transaction of its own; releases, which have no message, still share one
- * @returns the commits at the front of the queue, one per lane, while each partition has room; at least one
+ * @returns the commits at the front of the queue, one per lane, while there is room; at least one if any waits
  */
 export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boolean): Of[] {
   const chosen: Of[] = [];
@@ -32,12 +32,12 @@ export function fitting<Of extends Waiting>(waiting: readonly Of[], isApart: boo
   for (const candidate of waiting) {
     const { commit } = candidate;
     if (commit === null) continue;
-    const isTooMuch =
+    const mustWait =
       (isApart && !(candidate.isRelease && chosen[0]?.isRelease === true)) ||
       lanes.has(commit.lane) ||
       bytes + commit.bytes > TRANSACTION_BYTES_MAX ||
       [...commit.shares].some(([batch, share]) => (shares.get(batch) ?? 0) + share > 1);
-    if (chosen.length > 0 && isTooMuch) break;
+    if (chosen.length > 0 && mustWait) break;
     chosen.push(candidate);
     lanes.add(commit.lane);
     bytes += commit.bytes;

@@ -34,7 +34,7 @@ export interface InputStatus {
 export interface OpenLaneStatus {
   /** Nothing is being gathered or committed. */
   readonly isIdle: boolean;
-  /** When it last committed, or was opened; 0 while it is not open. */
+  /** When it last committed, or was opened; 0 unless it is open or releasing. */
   readonly committedMs: number;
   /** The unfinished entries. */
   readonly entries: readonly Entry[];

@@ -3,8 +3,8 @@
  *
  *   claimed  the ledger has the claim, and the OWNER record
  *   joined   the lane fills transactions. It learns the offsets of its records, so that the ledger's reader need not fetch them
- *   ended    accepts nothing more. The lane's last record in the ledger shows that the owner has released the lane, or, if the
- *            loop broke, that it is fenced
+ *   ended    accepts nothing more. Its last record, if it could be written, shows that the owner has released the
+ *            lane, or, if the loop broke, that it is fenced
  */
 import {
   CLAIM_PREFIX,

@@ -72,7 +72,7 @@ export class Loop {
   #running: Promise<void> | null = null;
   #opening: Promise<void> | null = null;
   #wokeAllMs = -Infinity;
-  /** How far the brokers' clock is ahead of the monotonic one; null: no commit has given it yet. */
+  /** How far the brokers' clock is ahead of the monotonic one; null: not known yet, or records get our own time. */
   #brokersAheadMs: number | null = null;
   #broken: Error | null = null;
   #wasRefusedTogether = false;
@@ -127,7 +127,8 @@ export class Loop {
    * Commits this once, in the next transaction that has room.
    * @param isRelease it goes into the next one, ahead of all others
    * @returns the offsets of its records; the transaction writes nothing else to the lane's partition of the ledger
-   * @throws TransactionFailedError, LostWithOthersError when the commit is not certain; the loop is broken then
+   * @throws TransactionFailedError, LostWithOthersError when the commit is not certain: then the loop is broken;
+   *   LostWithOthersError also when the commit was cancelled
    */
   commit(commit: LaneCommit, isRelease = false): Promise<Committed> {
     const { promise, reject, resolve } = Promise.withResolvers<Committed>();
@@ -212,14 +213,14 @@ export class Loop {
         return encodeBatches(recordsOf(included), this.#brokersMs());
       });
       this.#noteBrokersTime(written);
-      // Rotated, because the last one called gets only the room that the others left.
+      // Rotated, because the last lane gets only the room that the others left.
       for (const seat of [...included.slice(1), ...included.slice(0, 1)]) this.#committed(seat, written);
     } catch (error) {
       this.#break(error instanceof Error ? error : new Error(String(error)), included);
     }
   }
 
-  /** Undefined: not known yet. Our own clock may be ahead, and brokers refuse a record that is an hour ahead of theirs. */
+  /** Undefined: records get our own time. It may be ahead, and brokers refuse a record an hour ahead of theirs. */
   #brokersMs(): number | undefined {
     return this.#brokersAheadMs === null ? undefined : Math.floor(this.#clock.monotonicMs() + this.#brokersAheadMs);
   }

@@ -1,6 +1,7 @@
 /**
- * What an open lane knows: its unfinished entries, in full, and committed records that the index may not show yet. Everything
- * else is in the index. A lost lane discards this memory; the ledger has everything.
+ * What an open lane knows: its unfinished entries, in full, and records that the index may not show yet, also those of
+ * the transaction being filled. Everything else is in the index. A lost lane discards this memory; the ledger has all
+ * commits.
  */
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { Entry } from '../ledger/entry.ts';
@@ -10,7 +11,7 @@ import type { LedgerIndex } from './parts.ts';
 
 interface Recent<Value> {
   readonly value: Value;
-  /** Number of the commit that contained it. */
+  /** Number of the commit that contains it. */
   readonly commit: number;
 }
 
@@ -36,7 +37,7 @@ export class Memory {
     }
   }
 
-  /** Bytes of the fields of unfinished commands. */
+  /** Roughly: characters of the fields of unfinished commands, as JSON. */
   unfinishedBytes(): number {
     return this.#unfinishedBytes;
   }

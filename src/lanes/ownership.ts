@@ -2,12 +2,13 @@
  * Taking a lane over: wait for live members to release, fence claimants that are gone -> commit claim and OWNER -> read the
  * ledger to that record -> the lane is ours. If another process claimed the lane in between, withdraw our claim and start again.
  *
- * A process that has claimed a lane may write to it until it releases the lane or is fenced. Its release follows its last write.
- * Fencing ends its open transaction and makes Kafka refuse all later ones. Each claim has its own ledger key. The claimant
- * deletes it at its release; otherwise the process that fences the claimant does. So neither compaction nor a failed takeover
- * removes a claim that still stands. Apart from claims, nobody writes to a lane before opening it. So when a lane opens, each
- * earlier claimant is fenced or has released. Each later claimant sees this claim before its own, and waits for it or fences it
- * before opening the lane.
+ * A process that has claimed a lane may write to it until it releases the lane or is fenced. Its release follows its
+ * last write. Fencing ends its open transaction and makes Kafka refuse all later ones. Each claim has its own ledger
+ * key. The claimant deletes it at its release; otherwise the next owner does, once the claimant is fenced. So neither
+ * compaction nor a failed takeover removes a claim that still stands. Apart from claims, and the OWNER record and
+ * schemas committed with them, nobody writes to a lane before opening it. So when a lane opens, each earlier claimant
+ * is fenced or has released. Each later claimant sees this claim before its own, and waits for it or fences it before
+ * opening the lane.
  *
  * An owner whose producer failed fences that producer itself and says so in the claim; then nobody waits for it. Safety does not
  * depend on this: without that note the next owner waits and fences.
@@ -205,7 +206,7 @@ async function seenUnlessSuperseded(
   }
 }
 
-/** Other processes that may still write to the lane, according to the ledger as read so far. */
+/** Other producers, also earlier ones of this process, that may still write to the lane, by the ledger read so far. */
 function otherClaimants({ committer, index, lane }: LaneParts, writer: LaneWriter): Claim[] {
   return index
     .claims(lane)

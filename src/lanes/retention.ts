@@ -8,7 +8,8 @@
  *
  * A key is also kept while a copy that was published in time may still wait for admission (admitted-time.ts).
  *
- * A record says since when the lane knows all keys. If LEDGER_RETENTION has changed, the owner writes a new one with its first commit.
+ * A record says since when the lane knows all keys. If LEDGER_RETENTION has changed, the owner writes a new one with
+ * its first commit.
  *
  * The index may lag behind the lane's commits: a record stays if memory may hold a newer version.
  */
@@ -98,7 +99,7 @@ export class Retention {
     return { doneMs: admittedMs - doneMs, transactionMs: nowMs - Math.max(transactionMs, this.#polledMs()) };
   }
 
-  /** The poller announces transactions without a state, and its member may still have a longer LEDGER_RETENTION. */
+  /** The poller announces transactions without a state. It may still count on a longer LEDGER_RETENTION than ours. */
   #polledMs(): number {
     const value = this.#parts.index.value(POLLER_LANE, POLL_KEY);
     return value === undefined ? 0 : (readable(() => pollRecords.decode(value))?.forgottenAfterMs ?? 0);

@@ -113,7 +113,8 @@ export class StandingAside implements AsideAnnouncer {
       return;
     }
     this.#answeredMs += pauseMs;
-    // While it does not announce that it stands aside, short outages that hit all members must not add up: each may notice them at another time.
+    // Unless it announced that it stands aside, short outages that hit all members must not add up: each may notice
+    // them at another time.
     if (this.#announced !== true || this.#answeredMs >= ANSWERED_MS_MIN) this.#cutOffMs = null;
   }
 

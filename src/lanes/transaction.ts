@@ -69,7 +69,7 @@ export class LaneTransaction {
   #isPhaseNew = true;
   #isCutShort = false;
   #mustCommit = false;
-  /** For the metrics. They run only after the commit: a failed transaction is repeated and would count twice. */
+  /** For metrics, traces and log. They run after the commit: a failed transaction is repeated and would count twice. */
   readonly reports: (() => void)[] = [];
   /** Attempts whose answers this transaction makes durable. */
   readonly settledAttempts: string[] = [];
@@ -96,7 +96,7 @@ export class LaneTransaction {
     return this.#isFull || this.#units >= this.#options.unitsMax;
   }
 
-  /** Begins one of the three phases of a fill: events, due entries, inputs. Each phase may take at least one unit. */
+  /** Begins a phase of a fill: events, due entries, or some of the inputs. Each may take at least one unit. */
   beginPhase(untilMonotonicMs: number): void {
     this.#phaseUntilMs = untilMonotonicMs;
     this.#isPhaseNew = true;
