@@ -40,7 +40,7 @@ export interface CallReport {
   operation: Operation;
   /** `kind` of the reading, or the cause of a failed list. */
   outcomeKind: string;
-  /** True if the service itself accepted, refused or deferred the request; false also for 401, redirects and calls that were never sent. */
+  /** True if the service accepted, refused or deferred it; false also for 401, redirects and calls never sent. */
   isAnswered: boolean;
   httpStatus: number | null;
   durationMs: number;
@@ -62,7 +62,7 @@ export interface PaymentApiOptions {
   random?: () => number;
   /** Fields never hold bodies, account ids or credentials (invariant I9). */
   log?: ApiLog;
-  /** Called for every ended call, sent or not. */
+  /** Called for every ended call, sent or not; not for a list that is not tried because the service is held. */
   onCall?: (report: CallReport) => void;
   /** Makes real connections by default. */
   makeClient?: (options: HttpClientOptions) => HttpClient;
@@ -91,8 +91,8 @@ export interface PaymentApi {
   /** Why no call of the operation may be made; null if one may. */
   closure(operation: CommandType): Closure | null;
   /**
-   * How many calls of the operation may be under way at once: Infinity when healthy, 0 when none may be made, few while its breaker is
-   * in a trial or a ramp (`breaker.ts`).
+   * How many calls of the operation may be under way at once: Infinity when healthy, 0 when none may be made, few while
+   * its breaker is in a trial or a ramp (`breaker.ts`).
    */
   allowance(operation: CommandType): number;
   /** Makes one call and reads its answer. Never rejects; settles within the timeout and a small margin. */
@@ -148,9 +148,9 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
     },
   });
 
-  /** Of breakers that have not closed again. */
+  /** Since when breakers have not been closed. */
   const openedMs = new Map<CommandType, number>();
-  /** One line when a breaker opens, and one when it has closed again: an outage of hours makes two lines, not thousands. */
+  /** Logs above debug only when a breaker opens and when it has closed again: an outage of hours makes two lines. */
   const logBreaker = (operation: CommandType, stage: BreakerStage, evidence: BreakerEvidence): void => {
     const { calls, faults, lastFault } = evidence;
     const sinceMs = openedMs.get(operation);
@@ -239,7 +239,7 @@ export function createPaymentApi(options: PaymentApiOptions): PaymentApi {
       if (reason !== null)
         return { kind: 'failed', cause: 'held', reason, httpStatus: null, retryAfterMs: null, serviceSays: null };
       const reading = await list(filter, options.timeoutMs);
-      // Only a check may stop all calls, and it will get the same answer.
+      // A list does not stop all calls. A check does, and it will get the same answer.
       if (reading.kind === 'failed' && reading.cause === 'unauthorized') void service.check();
       return reading;
     },

@@ -1,8 +1,10 @@
 /**
- * One change (a POST), from its request to the class of its answer (`Reading`): slot -> breaker -> HTTP -> reading -> judgement.
+ * One change (a POST), from its request to the class of its answer (`Reading`):
+ * slot -> breaker -> HTTP -> reading -> judgement.
  *
- * Judgement: the meaning of 401 is clear. For 403, 404 and 405 it depends on whether the service as a whole fails, which one GET
- * shows. After a 3xx, that GET only decides whether the service is held. Nothing is sent twice (invariant I2): there is no retry here or below.
+ * Judgement: the meaning of 401 is clear. For 403, 404 and 405 it depends on whether the service as a whole fails,
+ * which one GET shows. After a 3xx, that GET only decides whether the service is held. Nothing is sent twice (invariant
+ * I2): there is no retry here or below.
  */
 import { settledWithin } from 'payment-processor-contract/settled-within';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -74,7 +76,7 @@ export function createPerform(parts: PerformParts): Perform {
     const check = service.check();
     // After the limit the check continues for others.
     const verdict = (await settledWithin(check, waitMs)) ? await check : null;
-    // The service itself writes an error code. So it answers calls, even if GET /transactions fails now; other commands go on.
+    // Only the service writes an error code: it answers calls, even if GET /transactions fails. Other commands go on.
     const isByService = reading.kind === 'not-here' && faultOf(reading) === null;
     if (verdict?.kind === 'unreachable' && !isByService) service.hold(verdict);
     // A check that failed must not make this process stand aside: the service has just answered a POST.
@@ -126,7 +128,7 @@ function neverSent(reason: string): Reading {
   return { kind: 'never-sent', reason };
 }
 
-/** @returns the infrastructure fault that the answer shows; null: the service itself answered */
+/** @returns the infrastructure fault that the answer shows; null: none */
 function faultOf(reading: Reading): string | null {
   if (reading.kind === 'never-sent' || reading.kind === 'doubt') return reading.reason;
   // Without an error code it may be a proxy's page: the call is in doubt, as after a 502.

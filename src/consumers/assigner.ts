@@ -1,7 +1,7 @@
 /**
- * Assigns whole lanes to the members of the group: partition p of every input topic goes to the owner of lane p. A lane stays
- * with its member if it can, because each move costs a restore. A member that stands aside (`member-note.ts`) gets no lane,
- * unless all do. A member that is about to leave gets none, unless all are leaving.
+ * Assigns whole lanes to the members of the group: partition p of every input topic goes to the owner of lane p. A lane
+ * stays with its member if it can, because each move costs a restore. A member that is about to leave gets no lane,
+ * unless all are leaving. A member that stands aside (`member-note.ts`) gets none, unless all that stay do.
  */
 import kafkajs, { type Assigner, type PartitionAssigner } from 'kafkajs';
 import { decodeMemberNote, encodeMemberNote, subscribedTopics, type MemberNote } from './member-note.ts';

@@ -1,10 +1,11 @@
 /**
- * Collects questions. A question's name is its topic, or begins with its topic and a slash (`topic/partition/epoch`). Those asked
- * before the next microtask go to the brokers as one request.
+ * Collects questions. A question's name is its topic, or begins with its topic and a slash (`topic/partition/epoch`).
+ * Those asked before the next microtask go to the brokers as one request.
  *
  *   asked -> sent, in the next microtask -> answered
- *                                                        -> refused: sent again, one request per topic, because one topic
- *                                                           that is gone or forbidden must not hide the others
+ *                                        -> failed: all are, if no broker can be reached or they are about one topic
+ *                                        -> refused: sent again, one request per topic, because one topic that is
+ *                                           gone or forbidden must not hide the others
  */
 import { kafkaFailure } from 'payment-processor-contract/kafka/kafka-failure';
 

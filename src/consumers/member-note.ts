@@ -80,7 +80,7 @@ function decoded(memberMetadata: Buffer): MemberMetadata | null {
   }
 }
 
-/** @returns `http://host:port` or `https://host:port`; null: anything else, credentials, paths and queries included */
+/** @returns an http(s) origin without its default port; null: anything else, such as a path or credentials */
 export function checkedAddress(text: unknown): string | null {
   if (typeof text !== 'string' || text.length > ADDRESS_CHARACTERS_MAX) return null;
   const url = URL.canParse(text) ? new URL(text) : null;

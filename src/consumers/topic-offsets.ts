@@ -1,7 +1,8 @@
 /**
  * Asks the brokers where partitions begin and end, for the ids of their topics, and for the group's offsets. Commits nothing.
  *
- * Owns one admin client at a time. The client's view of the leaders goes stale when one moves, so an error replaces the client.
+ * Owns one admin client at a time. The client's view of the leaders goes stale when one moves, so an error replaces the
+ * client.
  */
 import kafkajs, { type Admin, type GroupDescription, type Kafka } from 'kafkajs';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -26,7 +27,7 @@ export interface InputBounds {
 
 /** For comparison with a reader's position. */
 export interface BoundsWithEpoch extends InputBounds {
-  /** Offset after the last record of the leader epoch that we asked about; -1: the topic has no epoch that late; null: not asked. */
+  /** As `epochEnd` returns it, for the leader epoch that we asked about; null: we asked about none. */
   readonly epochEnd: bigint | null;
 }
 
@@ -87,7 +88,7 @@ export class TopicOffsets {
     await settledWithin(this.#drop(stopping()), STOP_DEADLINE_MS);
   }
 
-  /** First offset of each partition, and the next one for read_committed readers. */
+  /** First offset and last stable offset of each partition. */
   ends(topic: string): Promise<Map<number, PartitionOffsets>> {
     return this.#shared(this.#ends, topic, () => this.#askEnds.ask(topic));
   }
@@ -100,7 +101,7 @@ export class TopicOffsets {
     return this.#askWritten.ask(topic);
   }
 
-  /** End offsets, with the time at which we asked, by our clock. */
+  /** High watermarks, with the time at which we asked, by our clock. */
   written(topic: string): Promise<WrittenTopic> {
     return this.#shared(this.#written, topic, async () => {
       const atMs = this.#clock.nowMs();
@@ -128,9 +129,9 @@ export class TopicOffsets {
   }
 
   /**
-   * First offset and high watermark of each partition, never from the cache, and the topic's id. Readers compare their positions
-   * with them, and an older answer would make the topic look truncated. So would the last stable offset: a process that has just
-   * committed is past its own transaction before the coordinator has marked it.
+   * First offset and high watermark of each partition, never from the cache, and the topic's id. Readers compare their
+   * positions with them, and an older answer would make the topic look truncated. So would the last stable offset: a
+   * process that has just committed is past its own transaction before the coordinator has marked it.
    * @param epochs leader epochs to ask about, by partition
    */
   async bounds(topic: string, epochs: ReadonlyMap<number, number>): Promise<Map<number, BoundsWithEpoch>> {

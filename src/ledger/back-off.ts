@@ -2,14 +2,14 @@
 
 /** First wait: a passing fault is often over by then. */
 const FIRST_WAIT_MS = 250;
-/** If the wait would end after the time limit, the last try comes this long before the limit. */
+/** The last try comes this long before the time limit, unless the service asked for a longer wait. */
 const LAST_TRY_MS = 1_000;
-/** Longest wait: we must notice a recovery within 30 s. */
+/** Longest wait, before the factor (at most 1.5): we must notice a recovery within 30 s. */
 export const LONGEST_WAIT_MS = 15_000;
 
 /**
- * Exponential, times a factor from 0.5 to 1.5 that depends on the key, so that commands that failed together do not retry together.
- * The same entry always gets the same wait.
+ * Exponential, times a factor from 0.5 to 1.5 that depends on the key, so that commands that failed together do not
+ * retry together. The same arguments always give the same wait.
  * @param waits number of earlier waits
  */
 export function backOffMs(key: string, waits: number, longestMs = LONGEST_WAIT_MS): number {

@@ -1,4 +1,4 @@
-/** The call of an entry that has an intent. */
+/** The request of an entry's next or current call. */
 import type { ChangeRequest } from '../api/types.ts';
 import type { CommandFields } from 'payment-processor-contract/command-fields';
 import type { CommandType } from 'payment-processor-contract/commands';
@@ -6,6 +6,7 @@ import type { UnphasedEntry } from './entry.ts';
 import { keptFields } from './kept-fields.ts';
 import { idempotencyKeyOf } from './settlement.ts';
 
+/** @throws if the entry lacks the fields of its call, or the quote to execute */
 export function callOf(entry: UnphasedEntry): { request: ChangeRequest; idempotencyKey: string } {
   return { request: requestOf(entry), idempotencyKey: idempotencyKeyOf(entry) };
 }

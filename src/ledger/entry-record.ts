@@ -39,7 +39,7 @@ function classOf({ commandType, phase }: Entry): ValueClass {
   return phase.outcome === 'UNKNOWN' ? VALUE_CLASS.unknown[commandType] : VALUE_CLASS.done;
 }
 
-/** @throws LedgerFormatError for a record of another release, or one that is not an entry */
+/** @throws LedgerFormatError for a record that this release cannot read, or that is not an entry */
 export function decodeEntry(value: Buffer): Entry {
   const { doubtful, done, executable, intent, parked, unexecuted, ...entry } = ledgerEntry.decode(value);
   const phase = intent ?? done ?? parked ?? doubtful ?? executable ?? null;
@@ -59,7 +59,7 @@ function unexecutedOf(key: string, unexecuted: EntryRecord['unexecuted']): Unexe
   throw unreadable(key, 'unexecuted');
 }
 
-/** Names only the field: its value may be an account. */
+/** Leaves out the field's value: it may be an account. */
 function unreadable(key: string, field: string): LedgerFormatError {
   return new LedgerFormatError(
     `the ledger record of ${key} has a field that this release cannot read: ${field}. Run the release that wrote it`,

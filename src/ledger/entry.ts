@@ -19,7 +19,7 @@ export type Phase =
       readonly atMs: number;
       readonly timeoutMs: number;
     }
-  /** To be retried at `untilMs`. */
+  /** To be tried next at `untilMs`. */
   | { readonly state: 'PARKED'; readonly untilMs: number; readonly reason: string }
   /** The call may have taken effect; the lane does nothing before `settleAtMs`. */
   | {
@@ -121,7 +121,7 @@ export interface Entry {
   readonly waits: number;
   /** Calls that may have been sent, over all steps. */
   readonly attempts: number;
-  /** Calls of this step whose answer asked us to retry later: from the service, or from a proxy in front of it. */
+  /** Calls of this step whose answer made us wait: a deferral, 401, a redirect. A proxy may have given it. */
   readonly turnedAway: number;
   /** When this step began its first call whose own answer did not rule out an effect; null: there was none. */
   readonly firstSentMs: number | null;
@@ -132,15 +132,15 @@ export interface Entry {
    * caller. Null: there was no call, or no process recorded it.
    */
   readonly calledAs: string | null;
-  /** Proof that none of these calls took effect after all. `proofOf` says whether it still holds; by LOOK_UP: look it up again. */
+  /** Proof that none of these calls took effect. `proofOf` says whether it holds; if not, LOOK_UP needs another one. */
   readonly unexecuted: Unexecuted | null;
   readonly quoted: Quoted | null;
-  /** Quotes in a row that expired on arrival: before any execution could begin. */
+  /** Quotes in a row that had expired on arrival, or nearly: before any execution could begin. */
   readonly quotesRunOut: number;
   readonly copies: readonly Copy[];
   /** How often our own code failed while it handled this entry (invariant I6). */
   readonly drops: number;
-  /** Operators' decisions so far, with who and why; every later result repeats them. */
+  /** Operators' latest decisions, with who and why; every later result repeats them. */
   readonly audit: readonly string[];
   /** `ce_id` of the decision that led to this revision; null: there is none, or it has no id. */
   readonly decisionId: string | null;
@@ -173,8 +173,9 @@ export const UNTOUCHED = {
 } as const;
 
 /**
- * The earliest possible time of the first call that may have taken effect; null: there is none. The entry does not say when a
- * deferred call was sent, and a proxy may have deferred one that took effect. The command was published earlier.
+ * The earliest possible time of the first call that may have taken effect; null: there is none. A proxy may have
+ * deferred a call that took effect, and the entry does not say when it was sent. So we take the time when the command
+ * was published.
  */
 export function earliestSentMs({
   firstSentMs,
@@ -197,7 +198,7 @@ export function isInDoubt(entry: UnphasedEntry): boolean {
   return entry.firstSentMs !== null && proofOf(entry) === null;
 }
 
-/** The phase as people are told of it: while a call in doubt is repeated, the doubt stays. */
+/** The state that people see: while a call in doubt is repeated, the doubt stays. */
 export function shownStateOf(entry: Entry): EntryState {
   return entry.phase.state === 'INTENT' && isInDoubt(entry) ? 'DOUBTFUL' : entry.phase.state;
 }

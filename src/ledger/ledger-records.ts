@@ -10,7 +10,7 @@
  *   !position       the next offset of each input topic, the topics' ids and leader epochs, and the number of the owner's commit
  *   !hold           the operators' holds (holds.ts)
  *   !retention      how long the lane remembers keys, and from when it knows all of them (key-retention.ts)
- *   !suspect        the message that the owner reads alone, because the lane was lost repeatedly; or none
+ *   !suspect        the message that the owner reads alone, because the lane may have been lost at it; or none
  *   !poll           the progress of the status poller (src/status); only in lane 0
  *   !schema:<id>    a schema of values in the lane (ledger-value.ts)
  */
@@ -41,7 +41,7 @@ export interface Claim extends Claimant {
 
 export interface OwnerRecord extends Claimant {
   readonly atMs: number;
-  /** Owners in a row before this one that committed nothing but their owner record. Stored records use this name. */
+  /** Owners in a row before this one that were lost before any commit but their claim. Stored records use this name. */
   readonly barren: number;
   /** Until when a fenced owner may begin calls, because it may not know that it is fenced; 0: none may. */
   readonly fencedCallUntilMs: number;
@@ -53,7 +53,7 @@ export interface OwnerRecord extends Claimant {
 export interface Suspect {
   readonly topic: string;
   readonly offset: bigint;
-  /** How many owners were lost while they handled it alone, the present one included. */
+  /** How many owners in a row tried it alone and did not commit it, the current one included. */
   readonly tries: number;
 }
 
@@ -88,7 +88,7 @@ export const positionRecords = new InternalRecord<PositionRecord>('LanePosition'
 export const suspectRecords = new InternalRecord<{ readonly message: Suspect | null }>('LaneSuspect');
 const claims = new InternalRecord<Omit<Claim, 'transactionalId'>>('LaneClaim');
 
-/** Whether it is the owner record with the token, written by this release. Never throws for a foreign value. */
+/** Whether it is the owner record with the token, in this release's schema. Never throws for a foreign value. */
 export function isOwnerRecordOf(value: Buffer, token: string): boolean {
   return ownerRecords.isOwn(value) && ownerRecords.decode(value).token === token;
 }

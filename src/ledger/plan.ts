@@ -1,4 +1,4 @@
-/** Decides what to do with a due entry that has no call under way. Pure. */
+/** Decides what to do with an entry that is due, or whose call is about to be sent. Pure. */
 import type { SettledBy } from 'payment-processor-contract/commands';
 import { EXECUTE_SUFFIX } from 'payment-processor-contract/keys';
 import { proofOf, type Entry, type Unexecuted } from './entry.ts';
@@ -23,9 +23,9 @@ export type Plan =
   | { kind: 'call' }
   | QuoteAgain
   | { kind: 'look-up'; query: LookUpQuery }
-  /** Look it up once the settling time after `endedMs`, the end of the last call, has passed. */
+  /** Look it up once the settling time has passed since `endedMs`, by when the last call has ended. */
   | { kind: 'doubt'; endedMs: number }
-  /** Nothing took effect, for certain; `reason` says how we know. */
+  /** No call took effect, or only a quote was created; `reason` says how we know. */
   | { kind: 'expire'; reason: string; settledBy: SettledBy }
   | { kind: 'give-up'; reason: string };
 
@@ -86,7 +86,7 @@ function lookFirst(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan {
   return { kind: 'doubt', endedMs: entry.turnedAway > 0 ? nowMs + policy.apiTimeoutMs : (entry.lastEndedMs ?? nowMs) };
 }
 
-/** For an entry without doubt: by its answer, none of its calls took effect. A proxy may have answered; we trust it here. */
+/** For an entry without doubt: by their answers, none of its calls took effect. Here we trust a proxy's answer too. */
 function neverTakenInWords(entry: Entry): string {
   const passed = limitPassed(entry);
   if (entry.attempts === 0) return `${passed} before anything was sent`;

@@ -4,9 +4,7 @@ import { backOffMs } from './back-off.ts';
 import { NO_CALLS, type Entry, type UnphasedEntry } from './entry.ts';
 import { instantInWords } from './time-limit.ts';
 
-/**
- * Least life that an arriving quote must have left, by our clock. The service's quotes live minutes, so a quote with less was late.
- */
+/** Least life that an arriving quote must have left, by our clock. Quotes live for minutes, so one with less is late. */
 const QUOTE_LIFE_MIN_MS = 5_000;
 /** How many quotes in a row we replace because they had expired on arrival. With the pauses this takes about 8 s. */
 export const REQUOTES_MAX = 5;
@@ -16,7 +14,7 @@ export type QuoteAgain =
   | { kind: 'quote-again'; pauseMs: number; quotesRunOut: number }
   | { kind: 'expire'; reason: string; settledBy: SettledBy; quotesRunOut: number };
 
-/** @returns null if there is no quote to execute, or it has not expired */
+/** @returns null if there is no quote to execute, or it has not expired as far as we know */
 export function quoteAgainOf(entry: Entry, nowMs: number): QuoteAgain | null {
   const { quoted } = entry;
   if (entry.step !== 'EXECUTE' || quoted?.expiresAtMs == null || quoted.expiresAtMs > nowMs) return null;
@@ -35,7 +33,7 @@ export function quoteAgainOf(entry: Entry, nowMs: number): QuoteAgain | null {
   };
 }
 
-/** The entry, about to get another quote: answers or a look-up showed that no call to execute the last one took effect. */
+/** The entry, about to get another quote. Answers, a look-up or an operator said that no call executed the last one. */
 export function requoted(
   entry: Entry,
   { pauseMs, quotesRunOut }: Extract<QuoteAgain, { kind: 'quote-again' }>,
