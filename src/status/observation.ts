@@ -23,15 +23,15 @@ export interface Observation {
   readonly observedBy: 'COMMAND' | 'POLL' | 'EFFECT';
   /** Process that made the request: times of one observer compare exactly, times of two only with a margin. */
   readonly observer: string;
-  /** The command that had this effect; null: polled, or a look-up found that its command had none. */
+  /** The command that had this effect; null: polled, or the command had none as far as we know. */
   readonly commandKey: string | null;
   /** Headers carried over from that command. */
   readonly carried: Carried;
 }
 
 /**
- * Key of the observation, its transaction's id; null when there is nothing to observe. A quote that does not name its
- * transaction is reported under the transaction all the same: under two keys, its changes would count twice.
+ * Key of the observation, its transaction's id; null if none is known, or it is too long. A quote that does not name
+ * its transaction is reported under the transaction all the same: under two keys, its changes would count twice.
  * @param effect of the command, which may know the transaction that its answer does not show
  */
 export function observationKey(
@@ -49,7 +49,10 @@ const COUNTED_FROM_BYTES = 32 * 1024;
 
 const records = new InternalRecord<Observation>('Observation', { isUntrusted: true });
 
-/** Reduces an observation that its lane would not accept to the fields that determine the status of transaction and quote. */
+/**
+ * Reduces an observation that its lane would not accept to the fields that determine the status of transaction and
+ * quote. Leaves out a quote whose id is too long.
+ */
 export function encodeObservation(whole: Observation): Buffer {
   const observation = isQuotePossible(whole) ? whole : { ...whole, quote: null };
   const encoded = records.encode(observation);

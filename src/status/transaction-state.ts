@@ -6,17 +6,17 @@ import { isFinalStatus } from 'payment-processor-contract/statuses';
 import type { Transaction } from 'payment-processor-contract/types';
 
 export interface TransactionState {
-  /** The transaction's id, or the quote's if no transaction is known. */
+  /** The transaction's id; known even if only its quote was seen. */
   readonly id: string;
   readonly status: string | null;
   readonly updatedAt: string | null;
   /** The last status seen that shows a payment executed or rejected; kept even if the service takes it back. */
   readonly effectStatus: string | null;
-  /** When the service created the transaction, or the quote until the transaction is seen; the poller looks at that time. */
+  /** When the service created the transaction, or its quote until it is seen; the poller searches around that time. */
   readonly createdAt: string | null;
   /** When the present terminal status was first observed; null while the transaction is open. */
   readonly terminalSinceMs: number | null;
-  /** When an observation that could not be ordered was written, by the brokers' clock; the poller looks again. */
+  /** When the first observation of unclear order was written, by the brokers' clock; the poller looks again. */
   readonly unclearSinceMs: number | null;
   /** The latest requests that showed the present status: when they began and ended, and who made them. */
   readonly seenBeganMs: number;
@@ -94,8 +94,8 @@ export function readableState(value: Buffer): TransactionState | null {
 }
 
 /**
- * The last status that shows an effect, after the transaction was seen. One that a rejection may have caused stays: an old view may
- * show the payment under way later, which would prove that it was not rejected.
+ * The last status that shows an effect, after the transaction was seen. A status that a rejection may have caused
+ * stays: an outdated view may later show the payment under way, and would seem to prove that it was not rejected.
  */
 export function effectAfter(
   known: string | null,
@@ -123,7 +123,7 @@ export function restingSinceMs(state: TransactionState): number | null {
   return isOpen || state.unclearSinceMs !== null ? null : Math.max(state.seenEndedMs, state.quoteSeenEndedMs);
 }
 
-/** Far beyond this, an instant plus a margin would be out of a Date's range, and the error would end each session of the poller. */
+/** Far beyond this, an instant plus a margin is out of a Date's range. The error would end each poller session. */
 const INSTANT_MS_MAX = Date.parse('9999-12-31T23:59:59.999Z');
 
 /** A timestamp of the service in milliseconds since 1970; null if it is missing, not understood, or after the year 9999. */

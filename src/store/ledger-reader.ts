@@ -6,7 +6,7 @@
  *   read, or reported by a lane that is open here -> applied
  *
  * An open lane knows its own commits. While it reports them, the reader does not fetch the lane's partition. The reader fetches
- * it again if the lane reports nothing for a while, is lost, or is about to be taken.
+ * it again if the lane reports nothing for a while, is no longer open, or is about to be taken.
  *
  * A new owner recognizes the end of a restore by its own record: `seen` resolves once the reader has applied the owner record
  * with the token, and everything before it.
@@ -130,7 +130,7 @@ export class LedgerReader {
 
   /**
    * Resolves once the owner record with the token has been applied; rejects after the deadline.
-   * @returns the claimants whose claims were applied between this call and that record, and not removed again by then
+   * @returns the other claimants whose claims were applied between this call and that record, and still stood then
    */
   async seen(lane: number, token: string, deadlineMs: number): Promise<readonly Claimant[]> {
     const { promise, reject, resolve } = Promise.withResolvers<readonly Claimant[]>();
@@ -211,7 +211,7 @@ export class LedgerReader {
     if (this.#reporting.size > 0) this.#checkTimer = setTimeout(() => this.#checkReports(), SILENT_MS);
   }
 
-  /** Called before fetched records are applied: a process that was frozen or cut off for days must not continue. */
+  /** Called before fetched records are applied: a process that was frozen or cut off for too long must not continue. */
   #fetched(): void {
     const { clock, onFatal } = this.#options;
     const [wallMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
@@ -222,7 +222,7 @@ export class LedgerReader {
     this.#isStopping = true;
     onFatal(
       new Error(
-        `the ledger was not read for ${Math.round(awayMs)} ms: compaction may have removed tombstones that we have not read`,
+        `the ledger was not read for ${Math.round(awayMs / 1000)} s: compaction may have removed tombstones that we have not read`,
       ),
     );
   }

@@ -1,8 +1,9 @@
 /**
- * Decides where the ledger's reader begins: opens the local store and compares each lane's checkpoint with the topic. A lane
- * that does not fit (its topic was recreated) is read from the beginning. If the topic ends before a checkpoint, it has lost records
- * (truncated, restored from a backup), and only the store still knows calls that were made: the start waits. Once others have written
- * past the checkpoint, the store has records that the topic lost, and lacks those in their place: every lane is read again.
+ * Decides where the ledger's reader begins: opens the local store and compares each lane's checkpoint with the topic. A
+ * lane that does not fit is read from the beginning: the store was behind for too long, or the topic was recreated. If
+ * the topic ends before a checkpoint, it has lost records (truncated, restored from a backup), and only the store still
+ * knows calls that were made: the start waits. Once others have written past the checkpoint, the store has records that
+ * the topic lost, and lacks those in their place: every lane is read again.
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -18,7 +19,7 @@ export interface LedgerStartOptions {
   readonly index: LmdbLedgerIndex;
   /** The least time for which the ledger keeps a deletion, used if we are not authorized to read its configuration. */
   readonly tombstonesKeptMs: number;
-  /** For how long earlier attempts found that the ledger ends before what the store has read, milliseconds; 0: they did not. */
+  /** For how many milliseconds earlier attempts found that the ledger ends before a checkpoint; 0: none did. */
   readonly shortMs: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -42,7 +43,7 @@ const AWAY_MS_MIN = 5_000;
 /** For seconds after a broker was killed, its partitions seem to end too early. */
 const SHORT_MS_MIN = 15_000;
 
-/** Clocks of two owners may differ by this much. A record newer than our checkpoint by more belongs to a recreated topic. */
+/** Clocks of brokers differ by less. A record below our checkpoint that is newer by more is a recreated topic's. */
 const CLOCK_DIFFERENCE_MS_MAX = 600_000;
 
 interface Misfit {
@@ -50,7 +51,7 @@ interface Misfit {
   readonly reason: string;
 }
 
-/** The ledger seems to have lost records. Asking again helps if not: for seconds after a broker was killed, its partitions end too early. */
+/** The ledger seems to have lost records. Ask again: for seconds after a broker is killed, partitions end too early. */
 export class LedgerShortenedError extends Error {
   override readonly name = 'LedgerShortenedError';
 
@@ -134,7 +135,7 @@ async function compareWithTopic(
 }
 
 function awayFor(awayMs: number, awayMsMax: number): string {
-  return `the store has not read the ledger for at least ${hours(awayMs)} h; the limit is ${hours(awayMsMax)} h: compaction may have removed tombstones that it has not seen`;
+  return `the store has not read the ledger for at least ${hours(awayMs)} h: after ${hours(awayMsMax)} h compaction may have removed tombstones that it has not seen`;
 }
 
 function hours(ms: number): string {

@@ -3,10 +3,11 @@
  *
  *   tried (the most useful first) -> claimed -> held while the process lives -> released, or abandoned when it dies
  *
- * A claim is a socket in the folder that its process listens on, under a name that is never used again. A process first makes its
- * claim and then looks for others. So of two processes at least one sees the other, and a process that sees a living one gives way.
- * The socket of a killed process refuses connections, so it can be removed without a race. This works between containers on one
- * machine, where process ids mean nothing. Several machines must not share a directory (LMDB itself needs a local disk).
+ * A claim is a socket in the folder that its process listens on, under a name that is never used again. A process first
+ * makes its claim and then looks for others. So of two processes at least one sees the other. A process that sees the
+ * claim of a living one gives way. The socket of a killed process refuses connections, so it can be removed without a
+ * race. This works between containers on one machine, where process ids mean nothing. Several machines must not share a
+ * directory (LMDB itself needs a local disk).
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -27,7 +28,7 @@ const CLAIM_PREFIX = 'claim-';
 const UNREADY_PREFIX = 'new-';
 /** Longest path of a socket that every system allows, in bytes. */
 const SOCKET_PATH_BYTES_MAX = 100;
-/** The store writes this file with every batch that it applies. */
+/** The store writes this file each time it writes applied records: its time of change says how current the store is. */
 export const DATA_FILE = 'data.mdb';
 
 /** The state directory cannot be used; the message says why. */
@@ -39,7 +40,7 @@ export interface StateFolder {
   release(): void;
 }
 
-/** @throws StateDirectoryError if the directory cannot be written, or all its folders are held */
+/** @throws StateDirectoryError if the directory cannot be used, or all its folders are held */
 export async function claimStateFolder(stateDirectory: string): Promise<StateFolder> {
   try {
     mkdirSync(stateDirectory, { recursive: true });

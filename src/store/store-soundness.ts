@@ -1,10 +1,10 @@
 /**
- * Whether we can trust the files of an earlier process. The store is written without waiting for the disk. It survives the death of
- * its process, because the system keeps written data, but not the death of its machine.
+ * Whether we can trust the files of an earlier process. The store is written without waiting for the disk. It survives
+ * the death of its process, because the system keeps written data, but not the death of its machine.
  *
- *   opening   LMDB is about to map the file; a file that kills the process in this stage is not opened again
+ *   opening   LMDB is about to map the file; if that fails or kills the process, the file is not opened again
  *   open      in use since this boot of the machine; processes that died soon after they opened it are counted
- *   doomed    found damaged while in use; the reason is kept
+ *   doomed    found damaged in use, or the disk did not take its last writes; the reason is kept
  *   (none)    closed properly, with everything on the disk
  *
  * LMDB maps the file, and a file that is too short would kill the process: so we check its header first.
@@ -47,9 +47,9 @@ export function whyUnsound(folder: string): string | null {
   const mark = readMark(folder);
   if (mark !== null) {
     if (mark.stage === 'doomed') return mark.reason ?? 'it was found damaged';
-    if (mark.stage === 'opening') return 'the last process died while it opened the store';
+    if (mark.stage === 'opening') return 'the last attempt to open it failed, or killed the process';
     const bootId = currentBootId();
-    if (bootId === null || mark.bootId !== bootId) return 'the machine stopped before the store was closed';
+    if (bootId === null || mark.bootId !== bootId) return 'it was not closed, and the machine may have restarted since';
     const deaths = earlyDeaths(folder);
     if (deaths >= EARLY_DEATHS_MAX) return `${deaths} processes in a row died soon after they opened it`;
   }
@@ -74,7 +74,7 @@ export function markStage(folder: string, stage: Mark['stage'], reason?: string)
   sync(folder);
 }
 
-/** The store was found damaged in use: the next start rebuilds it. */
+/** The store cannot be trusted: the next start rebuilds it. */
 export function markDoomed(folder: string, reason: string): void {
   try {
     markStage(folder, 'doomed', reason);
@@ -85,7 +85,8 @@ export function markDoomed(folder: string, reason: string): void {
 
 /**
  * The store was closed; from here on it is trusted, whatever happens to the machine.
- * @throws errors of the disk. After a failed fsync the system may have dropped what it had not written: the next start rebuilds the store.
+ * @throws errors of the disk. After a failed fsync the system may have dropped what it had not written: the next start
+ *   rebuilds the store
  */
 export function markClosed(folder: string): void {
   try {
@@ -97,7 +98,7 @@ export function markClosed(folder: string): void {
   rmSync(join(folder, MARK_FILE), { force: true });
 }
 
-/** The last process counts if it left the store open and wrote nothing later than SOON_MS after that. */
+/** The last process counts if it left the store open, and its last write came within SOON_MS of opening it. */
 function earlyDeaths(folder: string): number {
   const mark = readMark(folder);
   if (mark?.stage !== 'open') return mark?.earlyDeaths ?? 0;

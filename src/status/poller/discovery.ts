@@ -24,7 +24,7 @@ const PACE_CALLS = 2;
 /** If the long overlap is more than a page, we read it this often, and for a tenth of the budget at most. */
 const LONG_OVERLAP_INTERVALS = 12;
 const LONG_OVERLAP_PACE_CALLS = 10;
-/** Other passes overlap less: the more they had to read again, the shorter the overlap. */
+/** Other passes overlap less: the more they read, the shorter the overlap of the next ones. */
 const SHORT_OVERLAP_INTERVALS = 3;
 const SHORT_OVERLAP_MIN_MS = 2_000;
 const SHORT_OVERLAP_PAGES_MAX = 5;
@@ -99,7 +99,7 @@ export class PollDiscovery {
     return { scan: new PollScan({ fromMs, toMs: null, status: null }), beganMs: nowMs, isLong, newestMs: null };
   }
 
-  /** Sets the overlap of the next passes by how much this one had to read again. */
+  /** Sets the overlap of the next passes by how much this one read. */
   #pace(isLong: boolean, listed: number, nowMs: number): void {
     const { callMs, intervalMs } = this.#options;
     const pages = listed / PAGE_LIMIT;

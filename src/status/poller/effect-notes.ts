@@ -19,7 +19,7 @@ interface Sighting {
 }
 
 export interface NotesLook {
-  /** The index has everything that was committed before this addition. */
+  /** The index has everything that was committed before this addition, or was awaited for too long. */
   readonly readUpTo: number;
   readonly possibleEffects: readonly PossibleEffect[];
   /** Monotonic, as all times here. */

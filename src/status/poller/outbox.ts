@@ -1,7 +1,7 @@
 /**
  * The poller's news on its way to the lane: held until the command that caused it is known (held-news.ts), then published.
  *
- *   idle     nothing is held, and no record waits to be written
+ *   idle     nothing is held or to be noted, and no record waits to be written
  *   working  reads the ledger further; publishes news that is free; writes a record once all news before it is published
  *   failed   publishing failed: `throwIfFailed` ends the session
  *
@@ -50,7 +50,7 @@ export class PollOutbox {
   readonly #held: HeldNews;
   readonly #notes: EffectNotes;
   #additions = 0;
-  /** Number of the last addition after which the ledger was read to its end. */
+  /** Number of the last addition after which the ledger was read to its end, or for `heldForMsMax`. */
   #readUpTo = 0;
   #readingOn: Promise<void> | null = null;
   #reading: { readonly ends: LedgerEnds; readonly addition: number; readonly askedMs: number } | null = null;
@@ -152,7 +152,7 @@ export class PollOutbox {
     if (free.length > 0) onPublished(free.length);
   }
 
-  /** Asks where the ledger ends, for additions since the last such request. */
+  /** Asks where the ledger ends, for additions since the last such request. Notes when it has been read to there. */
   async #readOn(): Promise<void> {
     const { clock, heldForMsMax, port } = this.#options;
     if (this.#reading === null && this.#readUpTo < this.#additions) {

@@ -2,7 +2,7 @@
  * The status poller: runs a session while the process owns lane 0 and that lane is open.
  *
  *   idle     the lane is not open here
- *   polling  one session; it ends when the lane is lost; after a failure it restarts while the lane is open
+ *   polling  one session; it ends when the lane is lost; if it ends earlier, another follows while the lane is open
  *
  * Only one session runs at a time; a new one begins when the previous one has ended.
  */
@@ -27,7 +27,7 @@ export interface PollerOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Pause before a failed session restarts. */
+/** Pause after a session. */
 const RESTART_WAIT_MS = 2_000;
 
 export class StatusPoller {

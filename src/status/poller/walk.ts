@@ -2,7 +2,7 @@
 import type { TimeRange } from './record.ts';
 import { PollScan } from './scan.ts';
 
-/** Smallest slice: paging cannot follow a service with more transactions in one second. */
+/** Smallest slice. If one pass cannot list the transactions of a second, the walk skips the rest. */
 const SLICE_MIN_MS = 1_000;
 const SLICE_FIRST_MS = 3_600_000;
 const SLICE_MAX_MS = 7 * 86_400_000;
