@@ -53,7 +53,7 @@ const tracing = await openTracing(process.env, { config, topics, clock, log });
 
 /** Of log lines about Kafka's answers. */
 const ACCESS_LEVELS = { allowed: 'info', unknown: 'warn', refused: 'error' } as const;
-/** Longer than a call, its commit and the handover may take (lane-set.ts). After that the process exits even if something hangs. */
+/** The longest that `LaneSet.stop` takes. After that the process exits even if something hangs. */
 const endDeadlineMs = config.API_TIMEOUT_MS + 35_000;
 let isEnding = false;
 /** A function: the compiler would assume that the variable is still false when the start below reads it. */
@@ -105,7 +105,7 @@ const lanes = new LaneSet({
   address: () => address,
   // After a restart the process can work again. Without one it would keep lanes that it cannot serve.
   onFatal: (error) => {
-    log.fatal({ event: 'fatal', err: error }, 'the process cannot go on: it exits, and must be restarted');
+    log.fatal({ event: 'fatal', err: error }, 'the process cannot continue: it exits, and must be restarted');
     process.exit(1);
   },
 });

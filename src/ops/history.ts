@@ -19,7 +19,7 @@ export interface Sample extends IntervalFigures {
   readonly at: string;
   /** Since the previous sample. Divide counts by it to get a rate. */
   readonly intervalSeconds: number;
-  /** Commands not yet admitted, all lanes; null if unknown for every lane. */
+  /** Commands not yet admitted in this process's lanes; null if unknown for every input. */
   readonly lagMessages: number | null;
   /** Number of inputs with a known lag. Lag is comparable only between samples with the same number. */
   readonly lagInputs: number;

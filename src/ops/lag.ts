@@ -107,7 +107,7 @@ export function isHanging(held: HeldBack, nowMs: number): boolean {
  * messages that the lane could admit. A call under way does not count, nor does work that a breaker, a limit or a full lane holds
  * back.
  * @param earlierMs what this returned for the lane at the previous reading; null: it had nothing to commit
- * @returns since when it has committed nothing; null: it has nothing to commit
+ * @returns since when it has committed nothing; null: it has nothing to commit, or is not open
  */
 export function uncommittedSinceMs(
   lane: LaneStatus,

@@ -55,7 +55,7 @@ export function createLogger(settings: LogSettings, destination?: DestinationStr
   return Object.assign(log, { child: redactedChild });
 }
 
-/** Written synchronously, so that the last lines of a stopping process are not lost. Where it fails (a full disk), lines are lost. */
+/** Written synchronously, so that the last lines of a stopping process are not lost. A full disk still loses lines. */
 function standardOutput(): DestinationStream {
   const destination = pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_BYTES_MAX });
   destination.on('error', () => undefined);

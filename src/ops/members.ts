@@ -15,7 +15,8 @@ export interface MemberState {
   /** The host that it connects from, as Kafka sees it; null: not a member, or unknown. */
   readonly host: string | null;
   /**
-   * Address of its HTTP endpoints, as it announced to the group; null: it announced none, or the group is rebalancing.
+   * Its HTTP endpoints, as it announced to the group; null: it announced none, is no member, or the group is
+   * rebalancing.
    */
   readonly address: string | null;
   /** Lanes that the group has assigned to it. */

@@ -105,7 +105,7 @@ export interface ProcessorState extends OldestUnanswered {
   readonly service: {
     readonly state: ServiceState['kind'];
     readonly reason: string | null;
-    /** The setting to check; null: the service does not answer, or it serves. */
+    /** The setting to check; null: no setting is to blame. */
     readonly setting: ServiceSetting | null;
     readonly since: string | null;
   };

@@ -2,8 +2,9 @@
  * Checks the prerequisites for reading the first command: the Node version and the patched kafkajs, our schemas in the registry,
  * our rights, topics that match the contract, and a group that no other TOPIC_PREFIX uses.
  *
- * If something is missing, wrong or refused (authentication, certificate, rights), the process names every problem with its
- * remedy and exits. If Kafka or the registry does not answer, it retries: an outage is not a failure (invariant I5).
+ * If something is missing, wrong or refused (authentication, certificate, rights), the process names all problems of
+ * that step with their remedies and exits. If Kafka or the registry does not answer, it retries: an outage is not a
+ * failure (invariant I5).
  */
 import type { Config } from 'payment-processor-contract/config';
 import { kafkajsProblem } from 'payment-processor-contract/kafka/patched-kafkajs';

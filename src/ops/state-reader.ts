@@ -1,6 +1,6 @@
 /**
- * Assembles the state of this process from its parts. For each lane and input it remembers the instants from which ages count: of
- * lag, open transactions and uncommitted work. The numbers of lanes and topics bound this memory.
+ * Assembles the state of this process from its parts. For each lane and input it remembers the instants from which ages
+ * count: of lag, open transactions and uncommitted work. The numbers of lanes and topics bound this memory.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from 'payment-processor-contract/clock';
@@ -79,7 +79,7 @@ export class StateReader {
   readonly #memory = new Map<string, InputMemory>();
   /** Open transactions in the ledger, by lane. */
   readonly #ledgerHeldBack = new Map<number, HeldBack>();
-  /** Since when a lane has had something to commit; by lane. */
+  /** Since when a lane with something to commit has committed nothing; by lane. */
   readonly #uncommitted = new Map<number, number>();
 
   constructor(options: StateReaderOptions) {

@@ -32,7 +32,7 @@ export function resultEvent(
   return encoded(writer, idName, result, { ...carried, ...decided });
 }
 
-/** @param place of the message that is answered. Its headers are no proof of that: they could claim another message's id */
+/** @param place of the answered message: the event's id is made from it, because headers could claim another's id */
 export function conflictEvent(
   writer: ResultWriter,
   place: Origin,
@@ -68,19 +68,20 @@ export function resultRecord(
   { key, fingerprint }: { readonly key: string; readonly fingerprint: string | null },
   event: StoredEvent,
 ): OutgoingRecord {
-  const asked = fingerprint === null ? {} : { [FINGERPRINT_HEADER]: fingerprint };
+  const fingerprintHeader = fingerprint === null ? {} : { [FINGERPRINT_HEADER]: fingerprint };
   return {
     topic: writer.topics.results,
     partition: lane,
     key,
     value: event.value,
-    headers: { ...event.headers, ...asked },
+    headers: { ...event.headers, ...fingerprintHeader },
   };
 }
 
 /**
  * The same event again, for a copy of the command: same id, marked as replayed, in reply to the copy. A command that has a
  * copy was readable.
+ * @returns null if the entry is not finished
  */
 export function replayRecord(writer: ResultWriter, lane: number, entry: Entry, copy: Copy): OutgoingRecord | null {
   if (entry.phase.state !== 'DONE') return null;

@@ -6,8 +6,8 @@
  *   fence   instead of these two: only initialises another producer's transactional id
  *   drop    ends it for good
  *
- * During an outage a step is retried until the deadline. Any error leaves the transaction's outcome open, so nobody uses the
- * producer after one: lanes read the commits back from the ledger.
+ * During an outage each step is retried until the deadline, except an end whose answer was lost. Any error leaves the
+ * transaction's outcome open, so nobody uses the producer after one: lanes read the commits back from the ledger.
  */
 import type { Kafka } from 'kafkajs';
 import { BrokerAnswerError, type CommitFailure } from './broker-verdicts.ts';
@@ -26,11 +26,11 @@ export class TransactionFailedError extends Error {
   }
 }
 
-/** The broker ends a dead lane's transaction after this. Until then readers do not get the results after it. */
+/** The broker ends a dead process's transaction after this. Until then readers do not get the results after it. */
 export const TRANSACTION_TIMEOUT_MS = 15_000;
 /** Longest commit. Well below the transaction timeout, so that we give up on a slow one before the broker does. */
 export const COMMIT_DEADLINE_MS = 10_000;
-/** Longest connect and initialisation. */
+/** Longest connect, and longest initialisation that fences. */
 const OPEN_DEADLINE_MS = 15_000;
 
 export class TransactionalProducer {
@@ -44,7 +44,7 @@ export class TransactionalProducer {
     });
   }
 
-  /** @throws TransactionFailedError when Kafka cannot be reached in time */
+  /** @throws TransactionFailedError when Kafka cannot be reached in time, or refuses us */
   async open(): Promise<void> {
     await this.#guarded('open', OPEN_DEADLINE_MS, () => this.#session.connect());
   }

@@ -1,10 +1,10 @@
 /**
  * The state of the whole group, built from its members' reports, as the page shows it. Pure.
  *
- * Figures about a process's own work (lanes, lag, unfinished commands, calls, activity since its start) are summed over the
- * members that answer. Figures about all lanes, which every member knows, come from one member: UNKNOWN results, holds and the
- * number of keys from the one whose copy of the ledger is least behind; dead letters, owners and members from the process that answers.
- * If two members report a lane, as in a handover, one report counts.
+ * Figures about a process's own work (lanes, lag, unfinished commands, calls, activity since its start) are summed over
+ * the members that answer. Figures about all lanes, which every member knows, come from one member: UNKNOWN results,
+ * holds and the number of keys from the one whose copy of the ledger is least behind; dead letters, owners and members
+ * from the process that answers. If two members report a lane, as in a handover, one report counts.
  */
 import type { LaneOwner } from '../ledger-state.ts';
 import type { ProcessorState } from '../processor-state.ts';

@@ -2,8 +2,8 @@
  * One member's report to another (`/api/member`), and how we read it. It is untrusted input: it may come from another release,
  * or from something else that listens at the address.
  *
- * Missing or unreadable parts are null, and sums leave them out. Without id, instant, readiness and lanes the whole report is
- * unreadable. Pure.
+ * Missing or unreadable parts are null, and sums leave them out. Without id, instant, readiness, reasons and lanes the
+ * whole report is unreadable. Pure.
  */
 import { z } from 'zod';
 import type { Sample } from '../history.ts';
