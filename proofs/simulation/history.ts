@@ -49,6 +49,8 @@ const LOOK_MS = 250;
 /** By then, every command that the service told to wait has waited long enough. */
 const ALL_DUE_MS = 180_000;
 const SEGMENT_CLOSED_MS = 60_000;
+/** After an absence: a few, for two seconds. */
+const LATER = { commandsPerSecond: 2, durationMs: 2_000 };
 /** Longer than LEDGER_RETENTION and the `delete.retention.ms` of the ledger. */
 const AWAY_MS = 7.2 * 86_400_000;
 
@@ -219,7 +221,7 @@ class History {
       await this.#time.runUntil(() => false, this.#time.nowMs + AWAY_MS);
       this.#upkeep.compact();
       this.#fleet.comeBack(this.#service, stores);
-      await this.#publishers.publishMore(this.#service.state);
+      await this.#publishers.publishMore(this.#service.state, LATER);
       await this.#until(() => this.#awaited().length === 0);
       await this.#rest();
     }

@@ -13,7 +13,7 @@ import {
 import type { Draws } from './draws.ts';
 import type { Scenario } from './scenario.ts';
 import type { SimulatedBroker } from './simulated-broker.ts';
-import { headerText, type StoredHeaders } from './simulated-log.ts';
+import { headerText, isForReaders, type StoredHeaders } from './simulated-log.ts';
 import { correlationIdOf, createQuoteOf } from '../../test/support/commands.ts';
 import { SETTLING_TIME_MS } from './simulated-process.ts';
 import type { ServiceState } from './service-state.ts';
@@ -48,7 +48,7 @@ const ASKED_AGAIN_SHARE = 0.3;
 /** Too many for one batch to take all their entries. */
 const MASSES = 100;
 const MASS_LENGTH = 50_000;
-/** A publisher retries this often while its topic does not exist. */
+/** A publisher retries this often while its topic does not exist, or its partition has no leader. */
 const AGAIN_MS = 200;
 
 export class Publishers {
@@ -60,6 +60,7 @@ export class Publishers {
   readonly #answered = new Set<string>();
   /** Next offset to look for answers at, by partition of the results. */
   readonly #looked: number[] = [];
+  #published = 0;
 
   constructor(options: PublishersOptions) {
     this.#options = options;
@@ -102,13 +103,9 @@ export class Publishers {
     for (const { key } of commands) this.copy(key, 1);
   }
 
-  /** Publishes a few commands that must all be ACCEPTED. */
-  async publishMore(service: ServiceState): Promise<void> {
-    const { commands, messages } = await this.#made(service, {
-      durationMs: 2_000,
-      commandsPerSecond: 2,
-      isPlain: true,
-    });
+  /** Publishes commands at a constant rate, each once, that must all be ACCEPTED. */
+  async publishMore(service: ServiceState, rate: Pick<PlanOptions, 'commandsPerSecond' | 'durationMs'>): Promise<void> {
+    const { commands, messages } = await this.#made(service, { ...rate, isPlain: true });
     this.#plan = { commands: [...this.#plan.commands, ...commands], messages: [...this.#plan.messages, ...messages] };
     for (const message of messages) this.#later(message, message.atMs);
   }
@@ -145,22 +142,32 @@ export class Publishers {
     for (const { key } of this.#plan.commands) if (draws.chance(ASKED_AGAIN_SHARE)) this.copy(key, 1);
   }
 
-  /** Messages without an answer. */
+  /** Messages without an answer, those of later included. */
   unanswered(): ChaosMessage[] {
+    this.#look();
+    return this.#messages.filter(({ id }) => !this.#answered.has(id));
+  }
+
+  /** How many messages wait for their answers. */
+  waiting(): number {
+    this.#look();
+    return this.#published - this.#answered.size;
+  }
+
+  #look(): void {
     const { broker, topics } = this.#options;
     for (const [partition, log] of broker.logs(topics.results).entries()) {
       const end = log.lastStableOffset();
       for (const record of log.all.slice(this.#looked[partition] ?? 0, end))
-        if (record.transaction?.outcome !== 'aborted') this.#answered.add(headerText(record, 'in-reply-to') ?? '');
+        if (isForReaders(record)) this.#answered.add(headerText(record, 'in-reply-to') ?? '');
       this.#looked[partition] = end;
     }
-    return this.#messages.filter(({ id }) => !this.#answered.has(id));
   }
 
-  /** @returns the offset, or null while the topic does not exist */
+  /** @returns the offset, or null while the topic does not exist or its partition has no leader */
   append(topic: string, lane: number, key: string | null, value: Buffer, headers: StoredHeaders): number | null {
     const { broker, time } = this.#options;
-    if (!broker.topics().includes(topic)) return null;
+    if (!broker.isWritable(topic, lane)) return null;
     const record = { key: key === null ? null : Buffer.from(key), value, headers, timestampMs: time.nowMs };
     return broker.append(topic, lane, record);
   }
@@ -185,6 +192,7 @@ export class Publishers {
     log(`published ${id} ${key}`);
     const offset = this.append(topics.commands[commandType], lane, key, Buffer.from(value), jsonHeaders(headers));
     if (offset === null) time.after(AGAIN_MS, null, () => this.#publish(message));
+    else this.#published += 1;
   }
 
   async #made(
@@ -194,13 +202,14 @@ export class Publishers {
     const { draws, planDraws, scenario } = this.#options;
     const { burstMs, honourKeys, types } = scenario;
     const control = service.control();
+    const before = this.#plan.commands.length;
     const plan = await makePlan({
       ...given,
       types,
       honourKeys,
       random: planDraws.random,
       service: control,
-      prefix: given.isPlain ? `later-${this.#plan.commands.length}-` : '',
+      prefix: before > 0 ? `later-${before}-` : '',
     });
     // For the quotes and payments that the commands make.
     const quoteLifetimeMs = given.isPlain ? LONG_QUOTE_LIFETIME_MS : QUOTE_LIFETIME_MS;

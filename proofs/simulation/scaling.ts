@@ -3,7 +3,7 @@
  * move away from a process that is still taking them. No process is killed: each one that leaves shuts down in order.
  */
 import type { Draws } from './draws.ts';
-import type { Moment } from './scene-figures.ts';
+import type { Moment } from './scene-report.ts';
 import type { SimulatedFleet } from './simulated-fleet.ts';
 import type { Disturber } from './simulated-network.ts';
 import type { CallTrouble, SimulatedService } from './simulated-service.ts';

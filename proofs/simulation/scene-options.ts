@@ -1,5 +1,4 @@
 /** A scene's size, duration and commands; nothing else goes wrong in it. */
-import type { CommandType } from 'payment-processor-contract/commands';
 import type { ChaosType } from '../chaos/chaos-commands.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -19,7 +18,6 @@ export interface SceneOptions {
   readonly trace?: (line: string) => void;
 }
 
-export const HONOURED: readonly CommandType[] = ['transfer-in'];
 /** From a process's end to its successor's start. */
 const RESTART_MS = 4_000;
 /** Time before the scene's event, for comparison. The two below: how long a zone is lost, and the time afterwards. */
@@ -28,13 +26,15 @@ export const ZONE_AWAY_MS = 120_000;
 const AFTERWARDS_MS = 20_000;
 export const MINUTE_MS = 60_000;
 
-export const TYPES: Readonly<Record<SceneName, readonly ChaosType[]>> = {
-  'rolling-restart': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
-  'lost-zone': ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
-  // The other types need a quote or payment, which would expire during an hour's outage.
-  'service-outage': ['transfer-in', 'create-quote'],
-  scaling: ['transfer-in', 'execute-quote', 'reject-transaction', 'create-quote', 'immediate-quote'],
-};
+const TYPES: readonly ChaosType[] = [
+  'transfer-in',
+  'execute-quote',
+  'reject-transaction',
+  'create-quote',
+  'immediate-quote',
+];
+/** The other types need a quote or payment, which would expire during an hour's outage. */
+const OUTAGE_TYPES: readonly ChaosType[] = ['transfer-in', 'create-quote'];
 
 export function durationMsOf({ changes, members, outageMinutes, scene }: SceneOptions): number {
   switch (scene) {
@@ -52,7 +52,7 @@ export function durationMsOf({ changes, members, outageMinutes, scene }: SceneOp
 }
 
 /** A scenario without disturbances: only the scene's own event happens. */
-export function scenarioOf({ commandsPerSecond, lanes, members }: SceneOptions): Scenario {
+export function scenarioOf({ commandsPerSecond, lanes, members, scene }: SceneOptions): Scenario {
   return {
     laneCount: lanes,
     processCount: members,
@@ -60,11 +60,11 @@ export function scenarioOf({ commandsPerSecond, lanes, members }: SceneOptions):
     durationMs: 0,
     commandsPerSecond,
     burstMs: 0,
-    honourKeys: HONOURED,
+    honourKeys: ['transfer-in'],
     apiTimeoutMs: 10_000,
     callsPerSecond: null,
     breakerErrorPercent: 50,
-    types: [],
+    types: scene === 'service-outage' ? OUTAGE_TYPES : TYPES,
     troubleShare: 0,
     crashShare: 0,
     dialFreezeShare: 0,

@@ -10,21 +10,25 @@
 import { OWNER_KEY } from '../../src/ledger/ledger-records.ts';
 import type { ChaosCommand, Plan } from '../chaos/chaos-commands.ts';
 import { Draws } from './draws.ts';
-import { answerTimes, mostPerSecond, nextResults, type Moment } from './scene-figures.ts';
+import { Publishers } from './publishers.ts';
 import { BUSY_LATE_MARKER_SHARE, busyCall, busyMachine, scale } from './scaling.ts';
-import { SceneLoad } from './scene-load.ts';
 import {
   durationMsOf,
-  HONOURED,
   MINUTE_MS,
   QUIET_MS,
   scenarioOf,
-  TYPES,
   ZONE_AWAY_MS,
   type SceneName,
   type SceneOptions,
 } from './scene-options.ts';
-import type { SceneReport } from './scene-report.ts';
+import {
+  answerTimes,
+  mostPerSecond,
+  nextResults,
+  timedCommands,
+  type Moment,
+  type SceneReport,
+} from './scene-report.ts';
 import type { SimulatedFleet } from './simulated-fleet.ts';
 import { simulatedConfig } from './simulated-process.ts';
 import type { CallTrouble, SimulatedService } from './simulated-service.ts';
@@ -64,7 +68,7 @@ class SceneWorld {
   readonly #broker: ZonedBroker;
   readonly #fleet: SimulatedFleet;
   readonly #service: SimulatedService;
-  readonly #load: SceneLoad;
+  readonly #publishers: Publishers;
   readonly #lanesLost: Record<string, number> = {};
   readonly #moments: Moment[] = [];
   #isServiceDown = false;
@@ -72,8 +76,9 @@ class SceneWorld {
 
   constructor(options: SceneOptions) {
     this.#options = options;
-    const { commandsPerSecond, lanes, scene } = options;
+    const { scene } = options;
     const time = this.#time;
+    const log = (line: string): void => this.#log(line);
     const scenario = scenarioOf(options);
     const config = simulatedConfig(scenario, {
       API_MAX_CONCURRENCY: '100',
@@ -89,7 +94,7 @@ class SceneWorld {
       time,
       broker,
       draws: (stream) => this.#draws(stream),
-      log: (line) => this.#log(line),
+      log,
       service: {
         troubleOf: (draws, isPage) => this.#troubleOf(draws, isPage),
         pageDelayMs: () => 0,
@@ -99,17 +104,8 @@ class SceneWorld {
     });
     this.#fleet = this.#world.fleet;
     this.#service = this.#world.service;
-    this.#load = new SceneLoad({
-      laneCount: lanes,
-      commandsPerSecond,
-      durationMs: durationMsOf(options),
-      types: TYPES[scene],
-      honourKeys: HONOURED,
-      time,
-      draws: this.#draws('plan'),
-      broker,
-      topics: this.#world.topics,
-    });
+    const [draws, planDraws] = [this.#draws('persons'), this.#draws('plan')];
+    this.#publishers = new Publishers({ scenario, time, draws, planDraws, broker, topics: this.#world.topics, log });
   }
 
   install(): () => void {
@@ -118,31 +114,30 @@ class SceneWorld {
   }
 
   async run(): Promise<SceneReport> {
-    const { scene } = this.#options;
+    const { commandsPerSecond, scene } = this.#options;
     const beganMs = this.#time.nowMs;
     // Commands of the plan begin once all lanes are open.
     this.#fleet.start(this.#service);
     await this.#until(() => this.#openLanes().length === this.#options.lanes, OPEN_MS_MAX);
     const openMs = this.#time.nowMs;
-    await this.#load.start(this.#service.state);
+    const durationMs = durationMsOf(this.#options);
+    await this.#publishers.publishMore(this.#service.state, { commandsPerSecond, durationMs });
     await this.#pass(QUIET_MS);
     const sceneMs = this.#time.nowMs;
     const ownersBefore = this.#owners();
     await this.#happen(scene);
     const overMs = this.#time.nowMs;
-    const isDrained = (): boolean =>
-      this.#load.timed().every(({ answeredMs, publishedMs }) => publishedMs > overMs || answeredMs !== null);
+    const isDrained = (): boolean => this.#publishers.unanswered().every(({ atMs }) => openMs + atMs > overMs);
     await this.#until(isDrained, ANSWERED_MS_MAX);
     const drainedMs = this.#time.nowMs - overMs;
-    await this.#until(() => this.#time.nowMs >= openMs + durationMsOf(this.#options), ANSWERED_MS_MAX);
-    await this.#until(() => this.#load.unanswered() === 0, ANSWERED_MS_MAX);
+    await this.#until(() => this.#publishers.unanswered().length === 0, ANSWERED_MS_MAX);
     await this.#until(() => !this.#fleet.isTakingLanes(), OPEN_MS_MAX);
     const takeOvers = this.#owners() - ownersBefore;
     const stoppedLanes = this.#fleet.stoppedLanes();
     this.#fleet.heal();
     this.#fleet.end();
     await this.#pass(REST_MS);
-    const commands = this.#load.timed();
+    const commands = timedCommands(this.#broker, this.#world.topics);
     const { outcomes, wrong } = this.#world.judged({ plan: this.#judgedPlan(), stoppedLanes });
     const sentMs = this.#service.sendings.map(({ atMs }) => atMs);
     return {
@@ -227,7 +222,7 @@ class SceneWorld {
 
   /** A quote that waited longer than its age is EXPIRED. */
   #judgedPlan(): Plan {
-    const { plan } = this.#load;
+    const plan = this.#publishers.plan();
     if (this.#options.scene !== 'service-outage') return plan;
     const aged = (command: ChaosCommand): ChaosCommand =>
       command.type === 'create-quote'
@@ -263,7 +258,7 @@ class SceneWorld {
     const untilMs = this.#time.nowMs + timeoutMs;
     while (!isOver() && this.#time.nowMs < untilMs) {
       await this.#time.runUntil(() => false, this.#time.nowMs + LOOK_MS);
-      this.#waitingMost = Math.max(this.#waitingMost, this.#load.unanswered());
+      this.#waitingMost = Math.max(this.#waitingMost, this.#publishers.waiting());
     }
   }
 

@@ -163,6 +163,11 @@ export class SimulatedBroker {
     return this.#topic(topic).logs;
   }
 
+  /** Whether the partition takes records that are published now. */
+  isWritable(topic: string, partition: number): boolean {
+    return this.#topics.get(topic)?.logs[partition] !== undefined;
+  }
+
   log(topic: string, partition: number): SimulatedLog {
     const log = this.logs(topic)[partition];
     if (log === undefined) throw brokerError('UNKNOWN_TOPIC_OR_PARTITION');

@@ -18,7 +18,7 @@ export class ZonedBroker extends SimulatedBroker {
   readonly #time: VirtualTime;
   #lost: { zone: number; untilMs: number } | null = null;
 
-  constructor(time: VirtualTime, draws: Draws, lateMarkerShare = 0) {
+  constructor(time: VirtualTime, draws: Draws, lateMarkerShare: number) {
     super(time, draws, lateMarkerShare);
     this.#time = time;
   }
@@ -29,19 +29,19 @@ export class ZonedBroker extends SimulatedBroker {
     this.coordinators.lose(zone, electionMs);
     for (const topic of this.topics())
       for (const [partition, log] of this.logs(topic).entries())
-        if (this.isLeaderless(partition)) this.moveLeader(topic, partition, log.lastStableOffset(), electionMs);
+        if (this.#isLeaderless(partition)) this.moveLeader(topic, partition, log.lastStableOffset(), electionMs);
   }
 
-  isLeaderless(partition: number): boolean {
-    return this.#isLost(partition);
+  override isWritable(topic: string, partition: number): boolean {
+    return super.isWritable(topic, partition) && !this.#isLeaderless(partition);
   }
 
   override produce(id: string, to: { topic: string; partition: number }, batch: ProducedBatch): BatchPlace {
-    if (this.isLeaderless(to.partition)) throw brokerError('NOT_LEADER_FOR_PARTITION');
+    if (this.#isLeaderless(to.partition)) throw brokerError('NOT_LEADER_FOR_PARTITION');
     return super.produce(id, to, batch);
   }
 
-  #isLost(place: number): boolean {
-    return this.#lost !== null && this.#time.nowMs < this.#lost.untilMs && place % ZONES === this.#lost.zone;
+  #isLeaderless(partition: number): boolean {
+    return this.#lost !== null && this.#time.nowMs < this.#lost.untilMs && partition % ZONES === this.#lost.zone;
   }
 }
