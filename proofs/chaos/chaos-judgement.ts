@@ -5,7 +5,7 @@ import type { CommandResult } from 'payment-processor-contract/types';
 import { STARTING_BALANCE } from '../../test/support/commands.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import type { EffectsReport } from '../../test/support/sandbox-control.ts';
-import type { ChaosCommand } from './chaos-commands.ts';
+import type { ChaosCommand, ChaosMessage } from './chaos-commands.ts';
 import type { JudgedEvidence } from './chaos-evidence.ts';
 import { judgePoisons, NO_POISON } from './poison-load.ts';
 import { judgeStatusEvents } from './status-judgement.ts';
@@ -34,7 +34,7 @@ export function judgeChaos(given: JudgedEvidence): ChaosJudgement {
   const count = (record: Record<string, number>, name: string, by = 1): void => {
     record[name] = (record[name] ?? 0) + by;
   };
-  const { firsts, replays, conflicts, answeredIds } = sortResults(evidence, wrong);
+  const { firsts, replays, conflicts } = sortResults(evidence, wrong);
   const balances = new Map(evidence.books.balances.map(({ account, balance }) => [account, BigInt(balance)]));
   for (const command of evidence.plan.commands) {
     const { key, type } = command;
@@ -55,18 +55,17 @@ export function judgeChaos(given: JudgedEvidence): ChaosJudgement {
     if (moved !== null && moved !== command.effectAmount * BigInt(times)) {
       wrong.push(`${key}: ${moved} moved on ${command.account}, not ${command.effectAmount} times ${times}`);
     }
-    for (const { id, revision } of (replays.get(key) ?? []).map(({ id, value }) => ({
-      id,
-      revision: value.revision,
-    }))) {
-      if (id !== found[0]?.id || revision !== 1) wrong.push(`${key}: a copy was answered with another event (${id})`);
-    }
+    for (const { id, value } of replays.get(key) ?? [])
+      if (id !== found[0]?.id || value.revision !== 1)
+        wrong.push(`${key}: a copy was answered with another event (${id})`);
   }
   for (const key of firsts.keys()) wrong.push(`${key}: a result of a command that was never published`);
-  for (const { id, kind, command } of evidence.plan.messages) {
-    if (!answeredIds.has(id)) wrong.push(`${command.key}: its ${kind} message ${id} was not answered`);
-  }
-  wrong.push(...judgeDeadLetters(evidence), ...judgeStatusEvents(evidence), ...judgeProcesses(evidence));
+  wrong.push(
+    ...judgeAnswered(evidence.plan.messages, evidence.results),
+    ...judgeDeadLetters(evidence),
+    ...judgeStatusEvents(evidence),
+    ...judgeProcesses(evidence),
+  );
   if (!evidence.books.balanced) wrong.push(`the books are out: ${JSON.stringify(evidence.books.totals)}`);
   return { wrong, outcomes, effects, unknown, replays: [...replays.values()].flat().length, conflicts };
 }
@@ -76,17 +75,14 @@ interface SortedResults {
   firsts: Map<string, ResultEvent[]>;
   replays: Map<string, ResultEvent[]>;
   conflicts: number;
-  /** `ce_id` of each message that a result answers. */
-  answeredIds: Set<string>;
 }
 
 function sortResults({ plan, results }: JudgedEvidence, wrong: string[]): SortedResults {
   const conflictIds = new Set(plan.messages.filter(({ kind }) => kind === 'conflict').map(({ id }) => id));
-  const sorted: SortedResults = { firsts: new Map(), replays: new Map(), conflicts: 0, answeredIds: new Set() };
+  const sorted: SortedResults = { firsts: new Map(), replays: new Map(), conflicts: 0 };
   const seen = new Set<string>();
   for (const event of results) {
     const repliesTo = event.headers['in-reply-to'] ?? '';
-    sorted.answeredIds.add(repliesTo);
     const isReplay = event.headers['replayed'] === 'true';
     if (event.value.outcome === 'CONFLICT') {
       sorted.conflicts += 1;
@@ -102,6 +98,14 @@ function sortResults({ plan, results }: JudgedEvidence, wrong: string[]): Sorted
     if (event.id !== null) seen.add(event.id);
   }
   return sorted;
+}
+
+/** Each message of a command has an answer. */
+export function judgeAnswered(messages: readonly ChaosMessage[], results: readonly ResultEvent[]): string[] {
+  const answered = new Set(results.map(({ headers }) => headers['in-reply-to']));
+  return messages
+    .filter(({ id }) => !answered.has(id))
+    .map(({ command, id, kind }) => `${command.key}: its ${kind} message ${id} was not answered`);
 }
 
 function judgeOutcome(

@@ -26,7 +26,6 @@ export interface Recovery {
   what: 'kill' | 'freeze';
   /** On the wall clock. */
   atMs: number;
-  lanes: readonly number[];
   firstResult: Awaited;
 }
 
@@ -129,14 +128,14 @@ async function freezeProcessor(scene: Scene, recoveries: Recovery[]): Promise<vo
   if (member === undefined) return;
   const lanes = member.processor.assignedLanes();
   scene.link.doubtCallsUnderWay();
-  scene.fleet.freeze(member);
+  member.processor.freeze();
   note('freeze', lanes, scene, recoveries);
   await delay(between(scene, SESSION_TIMEOUT_MS, SESSION_TIMEOUT_MS * 3));
-  scene.fleet.thaw(member);
+  member.processor.thaw();
 }
 
 function note(what: Recovery['what'], lanes: readonly number[], { results }: Scene, recoveries: Recovery[]): void {
-  if (lanes.length > 0) recoveries.push({ what, atMs: Date.now(), lanes, firstResult: results.nextResultIn(lanes) });
+  if (lanes.length > 0) recoveries.push({ what, atMs: Date.now(), firstResult: results.nextResultIn(lanes) });
 }
 
 async function restartAll(scene: Scene): Promise<void> {

@@ -16,7 +16,6 @@ const MEMORY_LOOK_MS = 1_000;
 export interface Member {
   readonly name: string;
   readonly processor: RunningProcessor;
-  isFrozen: boolean;
   /** We asked for its end. */
   isEnding: boolean;
 }
@@ -53,7 +52,7 @@ export class Fleet {
     this.#started += 1;
     const name = `processor-${this.#started}`;
     const processor = await spawnProcessor(this.#environment);
-    const member: Member = { name, processor, isFrozen: false, isEnding: false };
+    const member: Member = { name, processor, isEnding: false };
     this.members.push(member);
     void processor.ended.then((end) => this.#ended(member, end));
     return member;
@@ -83,16 +82,6 @@ export class Fleet {
     // Before it listens it has begun nothing, so SIGTERM may simply kill it.
     const hadBegun = member.processor.log().some(({ event }) => event === 'listening');
     if (end.code !== 0 && hadBegun) this.badStops.push({ name: member.name, ...end });
-  }
-
-  freeze(member: Member): void {
-    member.isFrozen = true;
-    member.processor.freeze();
-  }
-
-  thaw(member: Member): void {
-    member.isFrozen = false;
-    member.processor.thaw();
   }
 
   /** Ends all remaining processors, orderly or not. */

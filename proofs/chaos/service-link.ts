@@ -60,11 +60,6 @@ export class ServiceLink {
     return this.#port;
   }
 
-  /** Connections that are open. */
-  get connections(): number {
-    return this.#pairs.size;
-  }
-
   /** Whether a call that changes something is in flight. */
   hasChange(): boolean {
     return [...this.#pairs.values()].some(({ call }) => (call?.key ?? null) !== null);

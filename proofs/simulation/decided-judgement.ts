@@ -4,13 +4,11 @@
  */
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
 import { DECISION_HEADER } from '../../src/producers/result-events.ts';
-import type { ChaosCommand, ChaosMessage } from '../chaos/chaos-commands.ts';
+import type { ChaosCommand } from '../chaos/chaos-commands.ts';
+import { MOVES_NOTHING } from '../chaos/chaos-judgement.ts';
 import type { ResultEvent } from '../../test/support/journal.ts';
 import type { GivenDecision } from './operators.ts';
-import { effectsOf } from './service-effects.ts';
 import type { Effect, ServiceState } from './service-state.ts';
-
-const MOVES_NOTHING: readonly string[] = ['REFUSED', 'INVALID', 'EXPIRED', 'FAILED'];
 
 /** Decisions that were not refused with a dead letter. */
 export function carriedOut(given: readonly GivenDecision[], deadLetters: readonly TopicRecord[]): GivenDecision[] {
@@ -45,7 +43,7 @@ export function judgeDecided(
   const { key, type } = command;
   const own = results.filter((result) => result.key === key && result.value.outcome !== 'CONFLICT');
   const revisions = own.filter(({ headers }) => headers['replayed'] !== 'true');
-  const effects = effectsOf(service, command);
+  const effects = service.effectsOf(command);
   const wrong: string[] = [];
   const numbers = revisions.map(({ value }) => value.revision);
   const wanted = Array.from({ length: decisions.length + 1 }, (_, index) => index + 1);
@@ -70,14 +68,6 @@ export function judgeDecided(
     for (const result of revisions)
       wrong.push(...judgeTruth(result, decisions, effects).map((line) => `${key}: ${line}`));
   return wrong;
-}
-
-/** Checks that every message of a command has an answer. */
-export function judgeAnswered(messages: readonly ChaosMessage[], results: readonly ResultEvent[]): string[] {
-  const answered = new Set(results.map(({ headers }) => headers['in-reply-to']));
-  return messages
-    .filter(({ id }) => !answered.has(id))
-    .map(({ command, id, kind }) => `${command.key}: its ${kind} message ${id} was not answered`);
 }
 
 /** Compares a result with the books at the time it was written. A call in flight at that time counts as well. */

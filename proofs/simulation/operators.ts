@@ -9,7 +9,6 @@ import type { ResultEvent } from '../../test/support/journal.ts';
 import type { Draws } from './draws.ts';
 import { jsonHeaders, type Publishers } from './publishers.ts';
 import type { Scenario } from './scenario.ts';
-import { effectsOf } from './service-effects.ts';
 import type { ServiceState } from './service-state.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -121,7 +120,7 @@ export class Operators {
   #transactionOf(key: string): string | null {
     const { publishers, service } = this.#options;
     const command = publishers.command(key);
-    return (command === undefined ? undefined : effectsOf(service, command)[0]?.transactionId) ?? null;
+    return (command === undefined ? undefined : service.effectsOf(command)[0]?.transactionId) ?? null;
   }
 
   #decide(key: string, decision: string, expectedRevision: number): void {

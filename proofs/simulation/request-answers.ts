@@ -11,7 +11,6 @@ import type { NewRecord } from './simulated-log.ts';
 
 interface BatchDecoder extends Decoder {
   readonly offset: number;
-  readInt8(): number;
   readBytes(): Buffer;
   readVarInt(): number;
 }

@@ -8,6 +8,7 @@ import type { HttpRequest } from '../../src/api/client.ts';
 import type { Answer } from '../../src/api/types.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import { SandboxControl, type BooksReport, type EffectsReport } from '../../test/support/sandbox-control.ts';
+import type { ChaosCommand } from '../chaos/chaos-commands.ts';
 import { commandKeyOf } from '../chaos/named-commands.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -64,6 +65,12 @@ export class ServiceState {
 
   effects(): EffectsReport {
     return this.#world.effects.report() as EffectsReport;
+  }
+
+  /** Effects of the command, in order. If the command asks for immediate execution, a quote alone is not an effect. */
+  effectsOf({ commandType, key, type }: ChaosCommand): Effect[] {
+    const operation = type === 'immediate-quote' ? 'execute-quote' : commandType;
+    return this.effectLog.filter((effect) => effect.key === key && effect.operation === operation);
   }
 
   books(): BooksReport {

@@ -57,7 +57,6 @@ const SEED = 1;
 export type VirtualStackOptions = Omit<StackOptions, 'kafkaBrokers' | 'schemaRegistryUrl'>;
 
 interface Published {
-  readonly contentType?: string;
   readonly expiresAt?: Date;
   readonly commandId?: string;
 }
