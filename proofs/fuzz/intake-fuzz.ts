@@ -12,6 +12,7 @@ import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
 import { ObservationReader } from '../../src/lanes/observations.ts';
 import { topicOf } from '../../test/support/poison/kinds.ts';
 import { Draws } from '../simulation/draws.ts';
+import { decodedHeaders } from '../simulation/simulated-consumer.ts';
 import { simulatedRegistry } from '../simulation/simulated-registry.ts';
 import { randomMessage, randomTarget, type RandomMessage, type RandomTarget } from './random-messages.ts';
 
@@ -56,7 +57,9 @@ async function read(
   const { input, commandType } = target;
   const topic = topicOf(TOPICS, target);
   const lane = key === null ? 0 : laneOf(key, LANES);
-  const received = { key, value, timestamp: String(NOW_MS), attributes: 0, offset: '17', headers: asReceived(headers) };
+  const stored = headers.map(([name, text]) => [name.toString(), text === null ? null : Buffer.from(text)] as const);
+  const given = { key, value, headers: decodedHeaders(stored) };
+  const received = { ...given, timestamp: String(NOW_MS), attributes: 0, offset: '17' };
   const message = inputMessage(received as Parameters<typeof inputMessage>[0]);
   switch (input) {
     case 'observation': {
@@ -78,18 +81,4 @@ async function read(
       return outcome.kind === 'arrival' ? `command: ${outcome.arrival.content.kind}` : `command: ${outcome.kind}`;
     }
   }
-}
-
-/** Headers as the patched client hands them over: all of one name, in order. */
-function asReceived(headers: RandomMessage['headers']): Record<string, Buffer | null | (Buffer | null)[]> {
-  const received = Object.create(null) as Record<string, Buffer | null | (Buffer | null)[]>;
-  for (const [name, value] of headers) {
-    const text = name.toString();
-    const bytes = value === null ? null : Buffer.from(value);
-    const known = received[text];
-    if (known === undefined) received[text] = bytes;
-    else if (Array.isArray(known)) known.push(bytes);
-    else received[text] = [known, bytes];
-  }
-  return received;
 }

@@ -3,9 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { unseenSchemaEncoder } from '../chaos/unseen-schema.ts';
 import { keysOfLane, transferInOf } from '../../test/support/commands.ts';
 import { LANES } from '../../test/support/stack.ts';
-import { deleteRecords } from './deleted-records.ts';
 import type { Fault } from './fault.ts';
 import { FORBIDDEN } from '../../test/access/registry-door.ts';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { grantCommand, KAFKA_TOOL_OPTIONS } from 'payment-processor-contract/rights';
 import { SLOW_CALL_MS, USUAL_SLOTS } from './scene.ts';
 
@@ -17,6 +17,8 @@ const FROZEN_MS = 8_000;
 const OPEN_TRANSACTION = 'game-day-open-transaction';
 const HELD_BACK = 'PaymentsCommandsHeldBack';
 const DELETED_COMMANDS = 5;
+/** For Kafka. */
+const UP_TO_THE_END = '-1';
 const TRANSACTIONS = `kafka-transactions.sh ${KAFKA_TOOL_OPTIONS}`;
 /** For the new prefix and its group. */
 const NEW_PREFIX_ENDING = '-moved';
@@ -196,7 +198,11 @@ export const PLATFORM_FAULTS: readonly Fault[] = [
       const keys = keysOfLane('deleted', POLLING_LANE, DELETED_COMMANDS);
       for (const key of keys) await stack.publisher.publish('transfer-in', key, transferInOf(key));
       const topic = stack.topics.commands['transfer-in'];
-      await deleteRecords(stack.kafka, topic, POLLING_LANE);
+      await withAdmin(stack.kafka, async (admin) => {
+        // Makes the client load the partition's leader, which the deletion itself does not.
+        await admin.fetchTopicOffsets(topic);
+        await admin.deleteTopicRecords({ topic, partitions: [{ partition: POLLING_LANE, offset: UP_TO_THE_END }] });
+      });
       await slots.spawn(USUAL_SLOTS);
     },
     action: 'a new prefix; processes on it; the lost commands are published there',

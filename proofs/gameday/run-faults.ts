@@ -98,24 +98,17 @@ async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> 
   if (fault.look !== undefined) await attempt('finding out', async () => fault.look?.(scene));
   const actedMs = performance.now();
   await attempt('the action', () => fault.act(scene));
-  if (fault.alerts.length === 0) await delay(HEALED_MS);
-  const common = { fault: fault.name, action: fault.action, pasted: scene.pasted.get(fault.name) ?? [] };
-  const alsoFired = (): string[] =>
-    watch.firedSince(beganMs).filter((name) => !before.has(name) && !expected.has(name));
-  if (fault.alerts.length === 0) {
-    const paged = alsoFired().filter((name) => options.pages.has(name));
-    const problem = [...problems, ...paged.map((name) => `${name} fired, though it heals by itself`)].join('; ');
-    const row: Row = {
-      ...common,
-      alert: null,
-      secondsToFiring: null,
-      secondsToClear: null,
-      alsoFired: alsoFired(),
-      problem: problem === '' ? null : problem,
-    };
+  const healsItself = fault.alerts.length === 0;
+  if (healsItself) await delay(HEALED_MS);
+  const alsoFired = watch.firedSince(beganMs).filter((name) => !before.has(name) && !expected.has(name));
+  const pasted = scene.pasted.get(fault.name) ?? [];
+  const common = { fault: fault.name, action: fault.action, pasted, alsoFired };
+  if (healsItself) {
+    const paged = alsoFired.filter((name) => options.pages.has(name));
+    const problem = problemIn([...problems, ...paged.map((name) => `${name} fired, though it heals by itself`)]);
+    const row: Row = { ...common, alert: null, secondsToFiring: null, secondsToClear: null, problem };
     return { rows: [Promise.resolve(row)], cleared: Promise.resolve() };
   }
-  const also = alsoFired();
   const rows = fired.map(async ({ alert, firedMs }): Promise<Row> => {
     const isLater = fault.clearsLater?.includes(alert) === true;
     const limitMs = CLEARS_MS_MAX + (isLater ? WINDOW_MS_MAX / options.timeScale : 0);
@@ -123,22 +116,24 @@ async function runOne(options: RunOptions, fault: Fault): Promise<RunningFault> 
     onProgress(
       `  ${alert} ${clearedMs === null ? 'has not cleared' : `is clear after ${seconds(clearedMs - actedMs)} s`}`,
     );
-    const wrong = [
-      ...problems,
-      ...(firedMs === null ? ['did not fire'] : []),
-      ...(clearedMs === null ? ['did not clear'] : []),
-    ];
     return {
       ...common,
       alert,
       secondsToFiring: firedMs === null ? null : seconds(firedMs - beganMs),
       secondsToClear: clearedMs === null ? null : seconds(clearedMs - actedMs),
-      alsoFired: also,
-      problem: wrong.length === 0 ? null : wrong.join('; '),
+      problem: problemIn([
+        ...problems,
+        ...(firedMs === null ? ['did not fire'] : []),
+        ...(clearedMs === null ? ['did not clear'] : []),
+      ]),
     };
   });
   const awaited = rows.filter((_, index) => fault.clearsLater?.includes(fault.alerts[index] ?? '') !== true);
   return { rows, cleared: Promise.all(awaited) };
+}
+
+function problemIn(texts: readonly string[]): string | null {
+  return texts.length === 0 ? null : texts.join('; ');
 }
 
 function seconds(ms: number): number {

@@ -318,7 +318,7 @@ function messageOf({ headers, key, offset, timestampMs, value }: StoredRecord): 
 }
 
 /** As the patched client reads them: several of one name as a list. */
-function decodedHeaders(headers: StoredHeaders): object {
+export function decodedHeaders(headers: StoredHeaders): object {
   const decoded = Object.create(null) as Record<string, unknown>;
   for (const [name, values] of Map.groupBy(headers, ([name]) => name)) {
     const given = values.map(([, value]) => value);
