@@ -34,6 +34,7 @@ ${Object.entries(SCENES)
   --json                          the figures as JSON
 `;
 
+/** Null: help was requested. */
 function parse(words: string[]) {
   const { values } = parseArgs({
     args: words,
@@ -53,11 +54,11 @@ function parse(words: string[]) {
       json: { type: 'boolean', default: false },
     },
   });
+  if (values.help) return null;
   const scene = SCENES[values.scene];
   if (scene === undefined) throw new Error(`there is no scene ${values.scene}`);
   const perSecond = String(scene.commandsPerSecond ?? 20);
   return {
-    isHelp: values.help,
     scene,
     minutes: numberOf('minutes', values.minutes ?? String(scene.minutes ?? 1)),
     seed: numberOf('seed', values.seed),
@@ -93,10 +94,7 @@ function durationMsOf(name: string, text: string | undefined): number | undefine
   throw new Error(`--${name} ${text} is not a time such as 30s or 2m`);
 }
 
-const options = parseArguments(USAGE, (words) => {
-  const read = parse(words);
-  return read.isHelp ? null : read;
-});
+const options = parseArguments(USAGE, parse);
 const { scene } = options;
 const onProgress = (line: string): void => console.error(line);
 const endings = new Endings(onProgress);

@@ -12,7 +12,7 @@ import { unsettled } from './decided-judgement.ts';
 import { Draws } from './draws.ts';
 import { Holders } from './holders.ts';
 import { readHistory } from './history-judgement.ts';
-import { KafkaUpkeep, type UpkeepOptions } from './kafka-upkeep.ts';
+import { KafkaUpkeep } from './kafka-upkeep.ts';
 import { Operators } from './operators.ts';
 import { lanesOf, Publishers } from './publishers.ts';
 import { publishPoison } from './poison.ts';
@@ -22,7 +22,7 @@ import type { SimulatedFleet } from './simulated-fleet.ts';
 import { simulatedConfig } from './simulated-process.ts';
 import type { SimulatedService } from './simulated-service.ts';
 import { VirtualTime } from './virtual-time.ts';
-import { SimulatedWorld } from './world.ts';
+import { SimulatedWorld, type Surroundings } from './world.ts';
 
 export interface HistoryReport {
   readonly seed: number;
@@ -75,6 +75,8 @@ class History {
   readonly #hash = createHash('sha256');
   readonly #time = new VirtualTime();
   readonly #world: SimulatedWorld;
+  /** Of a part that has this stream of draws. */
+  readonly #surroundings: (stream: string) => Surroundings;
   readonly #scenario: Scenario;
   readonly #broker: SimulatedBroker;
   readonly #fleet: SimulatedFleet;
@@ -82,7 +84,6 @@ class History {
   readonly #publishers: Publishers;
   readonly #operators: Operators;
   readonly #holders: Holders;
-  readonly #upkeepOptions: UpkeepOptions;
   readonly #upkeep: KafkaUpkeep;
   #isOverdue = false;
   #absentFromMs = Infinity;
@@ -112,23 +113,17 @@ class History {
     const { fleet, service, topics } = this.#world;
     this.#fleet = fleet;
     this.#service = service;
-    const planDraws = this.#draws('plan');
-    const draws = this.#draws('persons');
-    this.#publishers = new Publishers({ scenario, time, draws, planDraws, broker, topics, log });
+    this.#surroundings = (stream) => ({ scenario, time, draws: this.#draws(stream), broker, topics, log });
+    const publishers = new Publishers({ ...this.#surroundings('persons'), planDraws: this.#draws('plan') });
+    this.#publishers = publishers;
     this.#operators = new Operators({
-      scenario,
-      time,
-      draws: this.#draws('operators'),
-      publishers: this.#publishers,
-      topics,
+      ...this.#surroundings('operators'),
+      publishers,
       service: this.#service.state,
       results: () => readHistory(broker, topics).results,
-      log,
     });
-    const held = { scenario, time, draws: this.#draws('holders'), broker, publishers: this.#publishers, topics, log };
-    this.#holders = new Holders(held);
-    this.#upkeepOptions = { scenario, time, draws: this.#draws('upkeep'), broker, topics, log };
-    this.#upkeep = new KafkaUpkeep(this.#upkeepOptions);
+    this.#holders = new Holders({ ...this.#surroundings('holders'), publishers });
+    this.#upkeep = new KafkaUpkeep(this.#surroundings('upkeep'));
   }
 
   install(): () => void {
@@ -142,11 +137,7 @@ class History {
     this.#operators.start(() => this.#fleet.isTroubled());
     this.#holders.start(() => this.#fleet.isTroubled());
     this.#upkeep.start();
-    const poison = publishPoison({
-      ...this.#upkeepOptions,
-      publishers: this.#publishers,
-      draws: this.#draws('poison'),
-    });
+    const poison = publishPoison({ ...this.#surroundings('poison'), publishers: this.#publishers });
     if (this.#scenario.disturbed.has('masses')) this.#publishers.publishMasses();
     await this.#time.runUntil(() => false, beganMs + this.#scenario.durationMs);
     this.#fleet.heal();

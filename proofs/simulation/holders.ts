@@ -2,12 +2,8 @@
 import type { CommandType } from 'payment-processor-contract/commands';
 import { decodeHolds, isCarriedOut, typesOf, type HoldOrder } from '../../src/ledger/holds.ts';
 import { HOLD_KEY } from '../../src/ledger/ledger-records.ts';
-import type { TopicNames } from 'payment-processor-contract/topics';
-import type { Draws } from './draws.ts';
 import { jsonHeaders, type Publishers } from './publishers.ts';
-import type { Scenario } from './scenario.ts';
-import type { SimulatedBroker } from './simulated-broker.ts';
-import type { VirtualTime } from './virtual-time.ts';
+import type { Surroundings } from './world.ts';
 
 /** A hold, from the confirmation by every lane until its release. */
 export interface ConfirmedHold {
@@ -16,14 +12,8 @@ export interface ConfirmedHold {
   readonly untilMs: number;
 }
 
-export interface HoldersOptions {
-  readonly scenario: Scenario;
-  readonly time: VirtualTime;
-  readonly draws: Draws;
-  readonly broker: SimulatedBroker;
+export interface HoldersOptions extends Surroundings {
   readonly publishers: Publishers;
-  readonly topics: TopicNames;
-  readonly log: (line: string) => void;
 }
 
 const BETWEEN_MS_MAX = 3_000;

@@ -1,19 +1,6 @@
 /** What brokers and their administrators do to topics while processors run. */
 import { positionRecords, POSITION_KEY } from '../../src/ledger/ledger-records.ts';
-import type { TopicNames } from 'payment-processor-contract/topics';
-import type { Draws } from './draws.ts';
-import type { Scenario } from './scenario.ts';
-import type { SimulatedBroker } from './simulated-broker.ts';
-import type { VirtualTime } from './virtual-time.ts';
-
-export interface UpkeepOptions {
-  readonly scenario: Scenario;
-  readonly time: VirtualTime;
-  readonly draws: Draws;
-  readonly broker: SimulatedBroker;
-  readonly topics: TopicNames;
-  readonly log: (line: string) => void;
-}
+import type { Surroundings } from './world.ts';
 
 const COMPACTION_MS_MAX = 6_000;
 const TOPIC_GONE_MS_MAX = 2_000;
@@ -28,12 +15,12 @@ const LEADER_RESTS_MS = 12_000;
 export class KafkaUpkeep {
   /** Lanes from which messages were removed. */
   readonly jumped = new Set<number>();
-  readonly #options: UpkeepOptions;
+  readonly #options: Surroundings;
   /** From when each partition may get a new leader again. */
   readonly #movableFromMs = new Map<string, number>();
   #isOver = false;
 
-  constructor(options: UpkeepOptions) {
+  constructor(options: Surroundings) {
     this.#options = options;
   }
 

@@ -3,14 +3,11 @@
  * the end of every history they look up each UNKNOWN.
  */
 import { laneOf } from 'payment-processor-contract/keys';
-import type { TopicNames } from 'payment-processor-contract/topics';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { ResultEvent } from '../../test/support/journal.ts';
-import type { Draws } from './draws.ts';
 import { jsonHeaders, type Publishers } from './publishers.ts';
-import type { Scenario } from './scenario.ts';
 import type { ServiceState } from './service-state.ts';
-import type { VirtualTime } from './virtual-time.ts';
+import type { Surroundings } from './world.ts';
 
 export interface GivenDecision {
   readonly key: string;
@@ -24,15 +21,10 @@ export interface GivenDecision {
   readonly atMs: number;
 }
 
-export interface OperatorsOptions {
-  readonly scenario: Scenario;
-  readonly time: VirtualTime;
-  readonly draws: Draws;
+export interface OperatorsOptions extends Surroundings {
   readonly publishers: Publishers;
-  readonly topics: TopicNames;
   readonly service: ServiceState;
   readonly results: () => readonly ResultEvent[];
-  readonly log: (line: string) => void;
 }
 
 const BETWEEN_MS_MAX = 4_000;

@@ -1,5 +1,4 @@
 /** Poison of the kit among the commands of a history, and two kinds that do harm here alone. */
-import type { TopicNames } from 'payment-processor-contract/topics';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
 import type { PutPoison } from '../chaos/poison-load.ts';
 import { createQuoteOf } from '../../test/support/commands.ts';
@@ -7,21 +6,8 @@ import { POISON_KINDS as KIT } from '../../test/support/poison.ts';
 import { aimed, expected, messageKind, type PoisonKind } from '../../test/support/poison/kinds.ts';
 import { POISON_KINDS, type PoisonKind as PoisonName } from './disturbances.ts';
 import { BUG } from './simulated-registry.ts';
-import type { Draws } from './draws.ts';
 import type { Publishers } from './publishers.ts';
-import type { Scenario } from './scenario.ts';
-import type { SimulatedBroker } from './simulated-broker.ts';
-import type { VirtualTime } from './virtual-time.ts';
-
-export interface PoisonOptions {
-  readonly scenario: Scenario;
-  readonly time: VirtualTime;
-  readonly draws: Draws;
-  readonly publishers: Publishers;
-  readonly broker: SimulatedBroker;
-  readonly topics: TopicNames;
-  readonly log: (line: string) => void;
-}
+import type { Surroundings } from './world.ts';
 
 /** The prefix of all their keys. */
 export const POISON_PREFIX = 'poison-';
@@ -72,7 +58,7 @@ export function publishPoison({
   scenario,
   time,
   topics,
-}: PoisonOptions): readonly PutPoison[] {
+}: Surroundings & { readonly publishers: Publishers }): readonly PutPoison[] {
   const put: PutPoison[] = [];
   const publish = async (kind: PoisonKind, key: string): Promise<void> => {
     const aim = aimed(kind, topics, scenario.laneCount, key);

@@ -1,7 +1,6 @@
 /** The publishers of a history: they publish commands and copies, and know which messages have been answered. */
 import { laneOf } from 'payment-processor-contract/keys';
 import { stringifyLossless } from 'payment-processor-contract/lossless-json';
-import type { TopicNames } from 'payment-processor-contract/topics';
 import {
   makePlan,
   type ChaosCommand,
@@ -11,22 +10,14 @@ import {
   isBroken,
 } from '../chaos/chaos-commands.ts';
 import type { Draws } from './draws.ts';
-import type { Scenario } from './scenario.ts';
-import type { SimulatedBroker } from './simulated-broker.ts';
 import { headerText, isForReaders, type StoredHeaders } from './simulated-log.ts';
 import { correlationIdOf, createQuoteOf } from '../../test/support/commands.ts';
 import { SETTLING_TIME_MS } from './simulated-process.ts';
 import type { ServiceState } from './service-state.ts';
-import type { VirtualTime } from './virtual-time.ts';
+import type { Surroundings } from './world.ts';
 
-export interface PublishersOptions {
-  readonly scenario: Scenario;
-  readonly time: VirtualTime;
-  readonly draws: Draws;
+export interface PublishersOptions extends Surroundings {
   readonly planDraws: Draws;
-  readonly broker: SimulatedBroker;
-  readonly topics: TopicNames;
-  readonly log: (line: string) => void;
 }
 
 /** The length of a burst, as a share of the time from one to the next. */

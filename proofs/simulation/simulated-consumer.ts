@@ -14,7 +14,7 @@ import type { SimulatedBroker } from './simulated-broker.ts';
 import type { JoinAnswer } from './simulated-groups.ts';
 import { isForReaders, type StoredHeaders, type StoredRecord } from './simulated-log.ts';
 import { SimulatedFetcher, type Fetch } from './simulated-fetcher.ts';
-import { GivenUpError, type SimulatedNetwork } from './simulated-network.ts';
+import { GivenUpError, type Reply, type SimulatedNetwork } from './simulated-network.ts';
 import type { Owner } from './virtual-time.ts';
 
 const { AssignerProtocol } = kafkajs;
@@ -256,10 +256,7 @@ export class SimulatedConsumer {
     await this.#join();
   }
 
-  async #ask<Value>(
-    apiName: string,
-    answer: (reply: { resolve: (value: Value) => void; reject: (error: Error) => void }) => void,
-  ): Promise<Value> {
+  async #ask<Value>(apiName: string, answer: (reply: Reply<Value>) => void): Promise<Value> {
     const [sentAt, sentMs] = [Date.now(), performance.now()];
     const value = await this.#network.ask(this.#owner, apiName, answer);
     this.#emit(EVENTS.REQUEST, { apiName, sentAt, duration: performance.now() - sentMs });

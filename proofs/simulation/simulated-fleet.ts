@@ -7,21 +7,18 @@ import type { CommandResult } from 'payment-processor-contract/types';
 import type { RecordRegistry } from 'payment-processor-contract/registry';
 import type { Disturbance } from './disturbances.ts';
 import type { Draws } from './draws.ts';
-import { callTrouble, isLeftOut, pageDelayMs, pageTrouble, troubleAt, type Scenario } from './scenario.ts';
+import { callTrouble, isLeftOut, pageDelayMs, pageTrouble, troubleAt } from './scenario.ts';
 import type { Disturber, Trouble } from './simulated-network.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import type { CallTrouble, SimulatedService } from './simulated-service.ts';
 import type { MemoryIndex } from './memory-index.ts';
 import { Stores } from './stores.ts';
-import type { Owner, VirtualTime } from './virtual-time.ts';
+import type { Owner } from './virtual-time.ts';
+import type { Surroundings } from './world.ts';
 
-export interface FleetOptions {
-  readonly scenario: Scenario;
-  readonly time: VirtualTime;
-  readonly draws: Draws;
+export interface FleetOptions extends Omit<Surroundings, 'broker' | 'topics'> {
   readonly config: Config;
   readonly registry: RecordRegistry;
-  readonly log: (line: string) => void;
 }
 
 const FIRST_START_MS_MAX = 500;

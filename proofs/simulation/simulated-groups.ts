@@ -6,6 +6,7 @@
  */
 import type { Draws } from './draws.ts';
 import { brokerError } from './broker-error.ts';
+import type { Reply } from './simulated-network.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 export interface JoinRequest {
@@ -23,11 +24,6 @@ export interface JoinAnswer {
   readonly generation: number;
   /** Only for the leader; null for the others. */
   readonly members: readonly { memberId: string; memberMetadata: Buffer }[] | null;
-}
-
-export interface Reply<Value> {
-  resolve: (value: Value) => void;
-  reject: (error: Error) => void;
 }
 
 interface Member {

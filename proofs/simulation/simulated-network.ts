@@ -18,6 +18,11 @@ export type Trouble =
   /** The process dies instead of sending, right after sending, or instead of receiving the answer. */
   | { kind: 'crash'; when: 'before' | 'after' | 'on-answer' };
 
+export interface Reply<Value> {
+  resolve: (value: Value) => void;
+  reject: (error: Error) => void;
+}
+
 /** Decides on trouble, by the point that a process has reached in the code. */
 export interface Disturber {
   troubleAt(owner: Owner, point: string): Trouble;
@@ -74,11 +79,7 @@ export class SimulatedNetwork {
   }
 
   /** The same for answers that are not immediate. */
-  ask<Value>(
-    owner: Owner | null,
-    point: string,
-    answer: (reply: { resolve: (value: Value) => void; reject: (error: Error) => void }) => void,
-  ): Promise<Value> {
+  ask<Value>(owner: Owner | null, point: string, answer: (reply: Reply<Value>) => void): Promise<Value> {
     return new Promise((resolve, reject) => {
       const trouble: Trouble =
         owner === null || this.#disturber === null ? { kind: 'none' } : this.#disturber.troubleAt(owner, point);

@@ -1,14 +1,8 @@
 /** The local stores of the processes: kept, lost, or replaced by an old copy. */
-import type { Draws } from './draws.ts';
 import { MemoryIndex } from './memory-index.ts';
-import type { Scenario } from './scenario.ts';
-import type { VirtualTime } from './virtual-time.ts';
+import type { Surroundings } from './world.ts';
 
-export interface StoresOptions {
-  readonly scenario: Scenario;
-  readonly time: VirtualTime;
-  readonly draws: Draws;
-}
+type StoresOptions = Pick<Surroundings, 'draws' | 'scenario' | 'time'>;
 
 /** The share of restarts without the disk; usually a disk outlives its process. */
 const LOST_SHARE = 0.3;

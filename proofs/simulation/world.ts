@@ -17,6 +17,16 @@ import type { VirtualTime } from './virtual-time.ts';
 
 const PREFIX = 'simulated';
 
+/** What the persons and the upkeep of a simulation act by, each with draws of its own. */
+export interface Surroundings {
+  readonly scenario: Scenario;
+  readonly time: VirtualTime;
+  readonly draws: Draws;
+  readonly broker: SimulatedBroker;
+  readonly topics: TopicNames;
+  readonly log: (line: string) => void;
+}
+
 export interface WorldOptions<Broker extends SimulatedBroker> {
   readonly scenario: Scenario;
   readonly config: Config;
