@@ -20,15 +20,9 @@ const COMPACTED = {
 };
 
 export function testTopics(kafka: () => KafkaInTest): void {
-  const { administer, commit, kafkaTest, memberOf, producerOf, record, valuesOf } = kafkaTools(kafka);
+  const { administer, commit, kafkaTest, memberOf, producerOf, published, record, valuesOf } = kafkaTools(kafka);
   const offsetsOf = (groupId: string): TopicOffsets =>
     new TopicOffsets(kafka().settings, { groupId, clientId: groupId, clock: systemClock, log: silent });
-  const published = async (topic: string, id: string, values: readonly string[]): Promise<void> => {
-    const producer = producerOf(id);
-    await producer.open();
-    for (const value of values) await commit(producer, record(topic, value));
-    await producer.close();
-  };
   /** All batches that a member receives from the offset it seeks. */
   const fetchedFrom = async (
     { groupId, topic }: { groupId: string; topic: string },
@@ -145,10 +139,7 @@ export function testTopics(kafka: () => KafkaInTest): void {
   kafkaTest('a topic that is deleted and made again begins at 0, and the group has no offset in it', async (given) => {
     const { groupId, id, topic } = given;
     await kafka().makeTopic(topic, 1);
-    const producer = producerOf(id);
-    await producer.open();
-    await commit(producer, record(topic, 'a'));
-    await producer.close();
+    await published(topic, id, ['a']);
     const member = memberOf(topic, groupId, 1, {});
     await member.start();
     const before = offsetsOf(groupId);

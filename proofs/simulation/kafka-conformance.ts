@@ -8,7 +8,7 @@ import { TransactionFailedError } from '../../src/producers/transactional-produc
 import { kafkaTools, SESSION_TIMEOUT_MS, SETTLE_MS, silent, taken, until, type KafkaInTest } from './kafka-in-test.ts';
 
 export function testKafka(kafka: () => KafkaInTest): void {
-  const { commit, kafkaTest, memberOf, openTransaction, producerOf, record, valuesOf } = kafkaTools(kafka);
+  const { commit, kafkaTest, memberOf, openTransaction, producerOf, published, record, valuesOf } = kafkaTools(kafka);
 
   kafkaTest('what is committed is read in the order of its partition', async ({ id, topic }) => {
     await kafka().makeTopic(topic, 2);
@@ -44,23 +44,17 @@ export function testKafka(kafka: () => KafkaInTest): void {
       await kafka().makeTopic(topic, 1);
       const open = await openTransaction(id, topic, 'left open');
       await producerOf(id).fence();
-      const other = producerOf(`${id}-other`);
-      await other.open();
-      await commit(other, record(topic, 'other'));
+      await published(topic, `${id}-other`, ['other']);
       await until(async () => (await valuesOf(topic)).length > 0);
       expect(await valuesOf(topic)).toEqual(['other']);
       await expect(open.commit()).rejects.toThrow();
-      await other.close();
     },
   );
 
   kafkaTest('a transaction that a producer left open is aborted by the next one', async ({ id, topic }) => {
     await kafka().makeTopic(topic, 1);
     const open = await openTransaction(id, topic, 'left open');
-    const next = producerOf(id);
-    await next.open();
-    await commit(next, record(topic, 'next'));
-    await next.close();
+    await published(topic, id, ['next']);
     await expect(open.commit()).rejects.toThrow();
     await until(async () => (await valuesOf(topic)).length > 0);
     expect(await valuesOf(topic)).toEqual(['next']);
@@ -71,13 +65,10 @@ export function testKafka(kafka: () => KafkaInTest): void {
     async ({ id, topic }) => {
       await kafka().makeTopic(topic, 1);
       const open = await openTransaction(id, topic, 'first');
-      const other = producerOf(`${id}-other`);
-      await other.open();
-      await commit(other, record(topic, 'second'));
+      await published(topic, `${id}-other`, ['second']);
       await sleep(SETTLE_MS);
       expect(await valuesOf(topic)).toEqual([]);
       await open.commit();
-      await other.close();
       await until(async () => (await valuesOf(topic)).length === 2);
       expect(await valuesOf(topic)).toEqual(['first', 'second']);
     },
@@ -126,9 +117,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
     'a member is given batches from where it sought, one after the other, and none while it is paused',
     async ({ groupId, id, topic }) => {
       await kafka().makeTopic(topic, 1);
-      const producer = producerOf(id);
-      await producer.open();
-      for (const value of ['a', 'b', 'c']) await commit(producer, record(topic, value));
+      await published(topic, id, ['a', 'b', 'c']);
       const batches: FetchedBatch[] = [];
       let isReady = false;
       const member = memberOf(topic, groupId, 1, {
@@ -148,9 +137,9 @@ export function testKafka(kafka: () => KafkaInTest): void {
       expect(batches).toEqual([]);
       member.resume(topic, 0);
       await until(() => taken(batches).length === 2);
-      await commit(producer, record(topic, 'd'));
+      await published(topic, id, ['d']);
       await until(() => taken(batches).length === 3);
-      await Promise.all([producer.close(), member.stop()]);
+      await member.stop();
       expect(taken(batches)).toEqual(['b', 'c', 'd']);
       expect(batches[0]?.fetchedOffset).toBe(2n);
       for (const batch of batches)
@@ -163,9 +152,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
     async ({ groupId, id, topic }) => {
       await kafka().makeTopic(topic, 1);
       const open = await openTransaction(id, topic, 'aborted');
-      const next = producerOf(id);
-      await next.open();
-      await commit(next, record(topic, 'kept'));
+      await published(topic, id, ['kept']);
       await expect(open.commit()).rejects.toThrow();
       const passed: FilteredRecords[] = [];
       const batches: FetchedBatch[] = [];
@@ -183,7 +170,7 @@ export function testKafka(kafka: () => KafkaInTest): void {
       });
       await member.start();
       await until(() => passed.some(({ lastOffset }) => lastOffset === 3n));
-      await Promise.all([next.close(), member.stop()]);
+      await member.stop();
       expect(batches).toEqual([]);
       expect(passed).toContainEqual(expect.objectContaining({ lane: 0, fetchedOffset: 3n, lastOffset: 3n }));
     },

@@ -7,6 +7,7 @@ import { clientIdOf } from '../../src/consumers/group-processes.ts';
 import { sleep } from '../../src/consumers/signal.ts';
 import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
 import { systemClock } from 'payment-processor-contract/clock';
+import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import {
   createKafka,
   LANE_RETRY,
@@ -46,6 +47,8 @@ export interface KafkaTools {
   record: (topic: string, value: string, partition?: number) => OutgoingRecord;
   /** Commits the records in one transaction. The producer expects only the first record's partition. */
   commit: (producer: TransactionalProducer, ...records: readonly OutgoingRecord[]) => Promise<Written>;
+  /** Each in a transaction of its own. */
+  published: (topic: string, id: string, values: readonly string[]) => Promise<void>;
   openTransaction: (id: string, topic: string, value: string) => Promise<{ commit: () => Promise<void> }>;
   valuesOf: (topic: string) => Promise<string[]>;
   memberOf: (topic: string, groupId: string, laneCount: number, handlers: Partial<MemberHandlers>) => GroupMember;
@@ -74,12 +77,14 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
     value: Buffer.from(value),
     headers: { name: value },
   });
+  const published: KafkaTools['published'] = async (topic, id, values) => {
+    const producer = producerOf(id);
+    await producer.open();
+    for (const value of values) await commit(producer, record(topic, value));
+    await producer.close();
+  };
   /** Opens a transaction and writes one record; the caller ends it. */
-  const openTransaction = async (
-    id: string,
-    topic: string,
-    value: string,
-  ): Promise<{ commit: () => Promise<void> }> => {
+  const openTransaction: KafkaTools['openTransaction'] = async (id, topic, value) => {
     const cluster = createCluster(createKafka(kafka().settings, id, { retry: LANE_RETRY }));
     const session = new ProducerSession(cluster, {
       transactionalId: id,
@@ -106,12 +111,7 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
     await reader.close();
     return values;
   };
-  const memberOf = (
-    topic: string,
-    groupId: string,
-    laneCount: number,
-    handlers: Partial<MemberHandlers>,
-  ): GroupMember =>
+  const memberOf: KafkaTools['memberOf'] = (topic, groupId, laneCount, handlers) =>
     new GroupMember({
       address: () => null,
       standing: { announce: () => false, shouldRejoin: () => false },
@@ -135,16 +135,9 @@ export function kafkaTools(kafka: () => KafkaInTest): KafkaTools {
     });
   const kafkaTest = (name: string, body: (given: Names) => Promise<void>): void =>
     test(name, () => kafka().run(() => body(made())));
-  const administer: KafkaTools['administer'] = async (topic, work) => {
-    const admin = createKafka(kafka().settings, topic, { retry: PATIENT_RETRY }).admin();
-    await admin.connect();
-    try {
-      return await work(admin);
-    } finally {
-      await admin.disconnect();
-    }
-  };
-  return { commit, producerOf, record, openTransaction, valuesOf, memberOf, administer, kafkaTest };
+  const administer: KafkaTools['administer'] = (topic, work) =>
+    withAdmin(createKafka(kafka().settings, topic, { retry: PATIENT_RETRY }), work);
+  return { commit, producerOf, published, record, openTransaction, valuesOf, memberOf, administer, kafkaTest };
 }
 
 export function taken(batches: readonly FetchedBatch[]): string[] {
