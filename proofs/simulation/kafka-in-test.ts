@@ -4,7 +4,6 @@ import type { Admin } from 'kafkajs';
 import { test } from 'vitest';
 import { GroupMember, type FetchedBatch, type MemberHandlers } from '../../src/consumers/group-member.ts';
 import { clientIdOf } from '../../src/consumers/group-processes.ts';
-import { sleep } from '../../src/consumers/signal.ts';
 import { openTopicReader } from 'payment-processor-client/internal/kafka/topic-reader';
 import { systemClock } from 'payment-processor-contract/clock';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
@@ -18,6 +17,7 @@ import { encodeBatches, type OutgoingRecord } from '../../src/producers/record-b
 import { createCluster } from '../../src/producers/kafka-cluster.ts';
 import { ProducerSession, type Written } from '../../src/producers/producer-session.ts';
 import { TRANSACTION_TIMEOUT_MS, TransactionalProducer } from '../../src/producers/transactional-producer.ts';
+import { eventually } from '../../test/support/watch.ts';
 
 export interface KafkaInTest {
   readonly settings: KafkaSettings;
@@ -33,7 +33,6 @@ export const SESSION_TIMEOUT_MS = 6_000;
 const HEARTBEAT_INTERVAL_MS = 300;
 /** Real brokers look for something to compact every 15 seconds. */
 const AWAIT_MS = 50_000;
-const STEP_MS = 20;
 export const SETTLE_MS = 700;
 
 export interface Names {
@@ -145,9 +144,5 @@ export function taken(batches: readonly FetchedBatch[]): string[] {
 }
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const untilMs = performance.now() + AWAIT_MS;
-  while (!(await condition())) {
-    if (performance.now() > untilMs) throw new Error('it did not come to be in time');
-    await sleep(STEP_MS);
-  }
+  await eventually(async () => condition(), Boolean, 'what the brokers must do', AWAIT_MS);
 }
