@@ -1,6 +1,6 @@
 /** Faults of the payment service, or of the network to it. */
 import { CLIENT_SECRET, type Fault as ServiceFault } from '../../test/support/sandbox-control.ts';
-import { executionOf, transferInOf } from '../../test/support/commands.ts';
+import { executionOf, publishTransfers } from '../../test/support/commands.ts';
 import { LANES } from '../../test/support/stack.ts';
 import type { Fault } from './fault.ts';
 import { MAX_UNFINISHED_PER_LANE, SLOW_CALL_MS, SPARE_SLOT, USUAL_SLOTS } from './scene.ts';
@@ -33,8 +33,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
         count,
       };
       await stack.service.addFaults(rule);
-      const keys = Array.from({ length: TOLD_TO_WAIT_COMMANDS }, (_, index) => `told-to-wait-${index + 1}`);
-      await Promise.all(keys.map((key) => stack.publisher.publish('transfer-in', key, transferInOf(key))));
+      await publishTransfers(stack, 'told-to-wait', TOLD_TO_WAIT_COMMANDS);
     },
     action: 'the service takes calls again',
     look: async (scene) => {

@@ -3,7 +3,7 @@
  * lanes again once that broker answers it.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { transferInOf } from '../../test/support/commands.ts';
+import { publishTransfers } from '../../test/support/commands.ts';
 import { KafkaGate } from '../../test/support/kafka-gate.ts';
 import { eventually } from '../../test/support/watch.ts';
 import { coordinatorOf } from './coordinator.ts';
@@ -27,11 +27,7 @@ afterAll(async () => {
   await Promise.all(gates.map((gate) => gate.close()));
 });
 
-async function published(name: string): Promise<string[]> {
-  const keys = Array.from({ length: COMMANDS }, (_, index) => `${name}-${index}`);
-  for (const key of keys) await stack().publisher.publish('transfer-in', key, transferInOf(key));
-  return keys;
-}
+const published = (name: string): Promise<string[]> => publishTransfers(stack(), name, COMMANDS);
 
 test.each(['stands still', 'is away'])(
   'a member for which one broker of three %s gives its lanes to those that all brokers answer',

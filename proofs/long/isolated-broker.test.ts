@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { PaymentCommandPublisher } from 'payment-processor-client';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
-import { transferInOf } from '../../test/support/commands.ts';
+import { publishTransfers } from '../../test/support/commands.ts';
 import { Journal } from '../../test/support/journal.ts';
 import { eventually } from '../../test/support/watch.ts';
 import { BrokerLinks } from './broker-links.ts';
@@ -59,8 +59,7 @@ test(
       'the others to go on without it',
     );
     const [publisher, journal] = await Promise.all([PaymentCommandPublisher.connect(others), Journal.open(others)]);
-    const keys = Array.from({ length: COMMANDS }, (_, index) => `isolated-${index}`);
-    for (const key of keys) await publisher.publish('transfer-in', key, transferInOf(key));
+    const keys = await publishTransfers({ publisher }, 'isolated', COMMANDS);
     const results = await journal.resultsOfAll(keys, RECOVERED_MS_MAX);
     expect(new Set(results.map(({ value }) => value.outcome))).toEqual(new Set(['ACCEPTED']));
 
