@@ -88,5 +88,6 @@ export function checkedAddress(text: unknown): string | null {
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.port === '0') return null;
   // People copy the address into commands, and a URL's host may have characters that a shell interprets.
   if (!HOST_PATTERN.test(url.hostname)) return null;
-  return [url.origin, `${url.origin}/`].includes(text.toLowerCase()) ? url.origin : null;
+  const withDefaultPort = `${url.origin}:${url.protocol === 'http:' ? 80 : 443}`;
+  return [url.origin, `${url.origin}/`, withDefaultPort].includes(text.toLowerCase()) ? url.origin : null;
 }

@@ -7,10 +7,10 @@ const at = (address: string, family: 'IPv4' | 'IPv6', internal = false): Network
   ({ address, family, internal }) as NetworkInterfaceInfo;
 const LOOPBACK = { lo: [at('127.0.0.1', 'IPv4', true)] };
 
-function told(environment: Record<string, string>, interfaces = {}): string | null {
+function told(environment: Record<string, string>, interfaces = {}, port = 9000): string | null {
   const read = readSomeSettings(environment, ['HTTP_ADVERTISED_ADDRESS', 'HTTP_HOST']);
   if (!read.ok) throw new Error(read.problems.join());
-  return ownAddress(read.config, 9000, { ...LOOPBACK, ...interfaces });
+  return ownAddress(read.config, port, { ...LOOPBACK, ...interfaces });
 }
 
 describe('the address that a process announces', () => {
@@ -21,6 +21,8 @@ describe('the address that a process announces', () => {
     expect(told({ HTTP_ADVERTISED_ADDRESS: 'fd00::7' })).toBe('http://[fd00::7]:9000');
     expect(told({ HTTP_ADVERTISED_ADDRESS: 'pay-0.pay' })).toBe('http://pay-0.pay:9000');
     expect(told({ HTTP_ADVERTISED_ADDRESS: 'https://pay.example:8443/' })).toBe('https://pay.example:8443');
+    expect(told({ HTTP_ADVERTISED_ADDRESS: 'https://pay.example:443' })).toBe('https://pay.example');
+    expect(told({ HTTP_HOST: '10.0.0.7' }, {}, 80)).toBe('http://10.0.0.7');
     expect(told({ HTTP_ADVERTISED_ADDRESS: 'none' })).toBeNull();
   });
 
