@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import type { Kafka } from 'kafkajs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { PublishError, RecordPublisher } from '../src/kafka/record-publisher.ts';
-import { InMemoryCluster, TOPIC, type ProduceRequest } from '../../../test/kafkajs-mends/in-memory-cluster.ts';
+import { InMemoryCluster, TOPIC, type ProduceRequest } from './in-memory-cluster.ts';
 
 const require = createRequire(import.meta.url);
 const createProducer = require('kafkajs/src/producer') as (options: object) => ReturnType<Kafka['producer']>;
@@ -24,6 +24,7 @@ const { KafkaJSConnectionClosedError, KafkaJSRequestTimeoutError } = require('ka
 const TOPIC_AUTHORIZATION_FAILED = 29;
 const MESSAGE_TOO_LARGE = 10;
 const LEADER_NOT_AVAILABLE = 5;
+const NOT_LEADER_FOR_PARTITION = 6;
 const RETRY = { initialRetryTime: 1, maxRetryTime: 2, retries: 3, factor: 0.2, multiplier: 1.6 };
 /** Of partition 0 or 1, whichever its murmur2 says. */
 const RECORD = { topic: TOPIC, key: Buffer.from('key'), value: Buffer.from('paid'), headers: {} };
@@ -39,6 +40,10 @@ const writtenAndNotAnswered: Try = async (write) => {
 };
 const cut: Try = async () => {
   throw new KafkaJSConnectionClosedError('Closed connection');
+};
+const leftOut: Try = async (write) => {
+  await write();
+  return parse({ topics: [] });
 };
 const refused =
   (errorCode: number): Try =>
@@ -135,11 +140,20 @@ describe('a publication', () => {
     },
   );
 
-  test('whose answer was lost is tried again, and written once', async () => {
-    cluster.tries = [writtenAndNotAnswered, written];
+  test.each([
+    ['answer was lost', writtenAndNotAnswered],
+    ['leader has moved', refused(NOT_LEADER_FOR_PARTITION)],
+  ])('whose %s is tried again, and written once', async (_what, first) => {
+    cluster.tries = [first, written];
     expect(await publisher.publish(RECORD)).toMatchObject({ offset: 0n });
     expect(await publisher.publish(RECORD)).toMatchObject({ offset: 1n });
     expect(cluster.log2()).toEqual(['paid', 'paid']);
+  });
+
+  test('that the answer leaves out, or whose partition has gone, may be written', async () => {
+    const unconfirmed = { mayBeWritten: true, message: expect.stringContaining('did not confirm partition') as string };
+    expect(await failureOf(leftOut)).toMatchObject(unconfirmed);
+    await expect(publisher.publish({ ...RECORD, partition: 7 })).rejects.toMatchObject(unconfirmed);
   });
 
   test('is tried a limited number of times', async () => {
