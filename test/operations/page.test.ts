@@ -1,4 +1,7 @@
-/** The page in a browser. test/ops/page-verdict.test.ts tests its verdict on states. */
+/**
+ * The page in a browser: of one processor. test/ops/page-verdict.test.ts tests its verdict on states, group-page.test.ts the page of
+ * several, and that it shows a change without a reload.
+ */
 import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entry, SECRET_KEY } from '../ops/fake-processor.ts';
@@ -98,22 +101,6 @@ describe('the page shows the state of the processor', () => {
     await opened.page.getByText('Cannot be shown: reload the page').waitFor();
   });
 
-  it('healthy: says so, with the rate of the last minute', async () => {
-    processor = healthy();
-    await worked(processor);
-    processor.lanes.callsRunning = 17;
-    processor.api.operations['transfer-in'].callsUnderWay = 17;
-    const opened = await shown();
-    const text = await opened.text();
-    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
-    expect(await opened.page.locator('#findings li').count()).toBe(0);
-    expect(text).toContain('17 of 100');
-    expect(text).toContain('48,211 keys remembered');
-    expect(text).toMatch(/Lanes open\s+6 of 6\s+all of them/);
-    expect(text).toContain('1 of 1 member reporting. This page is from process-, up for 15 min.');
-    await expectClean(opened);
-  });
-
   it("SANDBOX_COMMANDS is off: says that the sandbox's commands are not read", async () => {
     processor = healthy();
     for (const lane of processor.lanes.lanes.keys()) {
@@ -145,30 +132,6 @@ describe('the page shows the state of the processor', () => {
     const runbook = await fetch(new URL((await link.getAttribute('href')) ?? '', opened.page.url()));
     expect(runbook.status).toBe(200);
     expect(await runbook.text()).toMatch(/^# PaymentsBreakerOpen\n[^]*## Action/);
-    await expectClean(opened);
-  });
-
-  it('breaker open, and no results: red, with the operation that waits', async () => {
-    processor = healthy();
-    processor.api.operations['execute-quote'] = {
-      breaker: 'open',
-      lastFault: 'ECONNREFUSED',
-      callsUnderWay: 0,
-      allowance: 0,
-    };
-    processor.setLane(0, processor.lane({ 'execute-quote': { position: 4_990n, cause: 'breaker' } }));
-    await processor.live(12, () => {
-      for (let number = 0; number < 6; number += 1) processor.call(10_000, number < 3 ? 'doubt' : 'accepted');
-    });
-    const opened = await shown();
-    const text = await opened.text();
-    expect(await opened.page.locator('#headline').innerText()).toBe(
-      'No results: 10 commands wait, the oldest for 55 s',
-    );
-    expect(text).toContain('Breaker open for execute-quote');
-    expect(text).toContain('50 % of the calls of the last minute got no usable answer');
-    const row = opened.page.locator('#commands tbody tr', { hasText: 'execute-quote' });
-    expect(await row.innerText()).toContain('10: the breaker is open after faults of the payment service');
     await expectClean(opened);
   });
 
@@ -255,18 +218,13 @@ describe('the page shows the state of the processor', () => {
 });
 
 describe('the page follows the processor', () => {
-  it('shows a change without a reload', async () => {
-    processor = healthy();
-    const opened = await shown();
-    processor.isDraining = true;
-    await opened.page.getByText('Draining: the process is shutting down').waitFor();
-    await expectClean(opened);
-  });
-
   it('gone: says since when, keeps the last known state, and reconnects', async () => {
     processor = healthy();
     await worked(processor);
     const opened = await shown();
+    expect(await opened.page.locator('#headline').innerText()).toBe('Healthy');
+    expect(await opened.page.locator('#findings li').count()).toBe(0);
+    expect(await opened.text()).toContain('1 of 1 member reporting. This page is from process-, up for 15 min.');
     const port = Number(new URL(opened.page.url()).port);
     await processor.stop();
     await opened.page.getByText(/Not answering since \d\d:\d\d:\d\d \(.+\): it cannot be reached/).waitFor();
@@ -352,6 +310,8 @@ describe('the page is for everyone', () => {
       await opened.page.locator('#headline').waitFor();
       const width = await opened.page.evaluate<number>('document.documentElement.scrollWidth');
       expect(width).toBeLessThanOrEqual(PHONE.viewport.width);
+      const row = opened.page.locator('#commands tbody tr', { hasText: 'transfer-in' });
+      expect(await row.innerText()).toContain('1,000: no free call slot');
       const transition = "getComputedStyle(document.getElementById('state')).transitionDuration";
       expect(await opened.page.evaluate<string>(transition)).toBe('0s');
       await expectClean(opened);

@@ -212,6 +212,18 @@ describe('the headline follows the effect', () => {
     });
   });
 
+  test('calls without a usable answer are a finding, with their share of the last minute', async () => {
+    const state = await outage(20);
+    const samples = minute(state, 3).map((sample) => ({ ...sample, calls: 6, callFaults: 3 }));
+    const texts = verdictOn({ ...state, samples }).findings.map(({ text }) => text);
+    expect(texts).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('Breaker open for transfer-in'),
+        expect.stringContaining('50 % of the calls of the last minute got no usable answer'),
+      ]),
+    );
+  });
+
   test('makes no claim about a period that no sample covers', async () => {
     const state = await outage(69);
     expect(verdictOn({ ...state, samples: minute(state, 0).slice(-2) }).level).toBe('warning');
