@@ -77,12 +77,14 @@ describe('several frames, one behind the other, as brokers accept them', () => {
 
   test.each<[CodecName, string, Buffer[]]>([
     ['gzip', 'two members', [first, second].map(CODECS.gzip.compress)],
+    ['gzip', 'zeros behind it', [CODECS.gzip.compress(content), Buffer.alloc(50)]],
     ['zstd', 'two frames', [first, second].map(CODECS.zstd.compress)],
     ['zstd', 'an empty frame first', [zstdCompressSync(empty), zstdCompressSync(content)]],
     ['zstd', 'frames for nobody around it', [skippable, zstdCompressSync(content), skippable]],
     ['lz4', 'two frames', [first, second].map(CODECS.lz4.compress)],
     ['lz4', 'frames for nobody around it', [skippable, compressFrameSync(content), skippable]],
     ['snappy', 'two framed streams', [first, second].map(CODECS.xerial.compress)],
+    ['snappy', 'an empty block behind it', [CODECS.xerial.compress(content), Buffer.from([0, 0, 0, 1, 0])]],
   ])('%s: %s', async (name, _layout, frames) => {
     expect(await codec(name).decompress(Buffer.concat(frames))).toEqual(content);
   });
@@ -94,8 +96,16 @@ describe('several frames, one behind the other, as brokers accept them', () => {
       Buffer.concat([zstdCompressSync(first), zstdCompressSync(second).subarray(0, 20)]),
     ],
     ['zstd', 'a frame for nobody is cut short', Buffer.concat([zstdCompressSync(content), skippable.subarray(0, 10)])],
-    ['zstd', 'bytes follow', Buffer.concat([zstdCompressSync(content), Buffer.from('xyz')])],
-    ['lz4', 'bytes follow', Buffer.concat([compressFrameSync(content), Buffer.from('bytes')])],
+    [
+      'gzip',
+      'the last member is cut short',
+      Buffer.concat([CODECS.gzip.compress(content), Buffer.from('1f8b08ff', 'hex')]),
+    ],
+    ...(['gzip', 'zstd', 'lz4'] as const).map((name): [CodecName, string, Buffer] => [
+      name,
+      'bytes follow',
+      Buffer.concat([CODECS[name].compress(content), Buffer.from('bytes')]),
+    ]),
     [
       'zstd',
       'a hundred thousand empty frames',
@@ -131,8 +141,11 @@ describe('a batch that cannot be expanded', () => {
     await expectRefused('lz4', Buffer.concat([half, half]));
   });
 
-  test.each(CODEC_NAMES)('%s cut short, damaged or empty: refused', async (name) => {
-    const whole = CODECS[name].compress(tooLarge);
+  test.each<[CodecName, keyof typeof CODECS]>([
+    ...CODEC_NAMES.map((name): [CodecName, CodecName] => [name, name]),
+    ['snappy', 'xerial'],
+  ])('%s, as %s writes it, cut short, damaged or empty: refused', async (name, layout) => {
+    const whole = CODECS[layout].compress(tooLarge);
     await expectRefused(name, whole.subarray(0, 20));
     await expectRefused(name, whole.subarray(0, whole.length - 1));
     await expectRefused(name, Buffer.alloc(20, 0xff));
