@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadMended } from './mended.ts';
+import { loadMended, logger, silence, type Constructor } from './mended.ts';
 
 interface Connection {
   connect(): Promise<unknown>;
@@ -18,8 +18,6 @@ const REQUEST_TIMEOUT_MS = 200;
 const CORRELATION_AT = 8;
 const ANSWER = Buffer.from('the answer');
 const HEAD_BYTES = 8;
-const silence = (): void => undefined;
-const logger = { namespace: () => logger, debug: silence, error: silence, info: silence, warn: silence };
 
 let broker: Server;
 beforeEach(async () => {
@@ -44,7 +42,7 @@ beforeEach(async () => {
 afterEach(() => broker.close());
 
 async function answers(): Promise<string[]> {
-  const Class = loadMended('src/network/connection.js') as new (options: object) => Connection;
+  const Class = loadMended('src/network/connection.js') as Constructor<Connection>;
   const connection = new Class({
     host: '127.0.0.1',
     port: (broker.address() as AddressInfo).port,

@@ -3,17 +3,13 @@
  * was added gets metadata without it, and takes the topic for one without partitions.
  */
 import { expect, test } from 'vitest';
-import { loadMended } from './mended.ts';
+import { loadMended, logger, type Constructor } from './mended.ts';
 
 interface Cluster {
   brokerPool: object;
   addTargetTopic(topic: string): Promise<void>;
   refreshMetadataIfNecessary(): Promise<void>;
 }
-type Constructor<Made> = new (options: object) => Made;
-
-const silence = (): void => undefined;
-const logger = { namespace: () => logger, debug: silence, error: silence, info: silence, warn: silence };
 
 test('a refresh under way, begun before a topic was added, is followed by one that knows it', async () => {
   const ClusterClass = loadMended('src/cluster/index.js') as Constructor<Cluster>;

@@ -3,7 +3,7 @@
  * As shipped a client without topics of its own asks for all of them, and either fails for as long as that partition has no leader.
  */
 import { expect, test } from 'vitest';
-import { loadMended } from './mended.ts';
+import { loadMended, logger, silence, type Constructor } from './mended.ts';
 
 interface Asked {
   readonly topics: readonly string[];
@@ -20,12 +20,9 @@ interface Response {
 interface Cluster {
   metadata(of: { topics: string[] }): Promise<unknown>;
 }
-type Constructor<Made> = new (options: object) => Made;
 type MetadataRequest = (asked: Asked) => { encode(): Promise<{ buffer: Buffer }> };
 
 const ALL = -1;
-const silence = (): void => undefined;
-const logger = { namespace: () => logger, debug: silence, error: silence, info: silence, warn: silence };
 const connectionPool = { host: 'localhost', port: 1 };
 
 /** The number of topics in the request that the broker gets. */

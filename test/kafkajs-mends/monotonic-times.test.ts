@@ -1,6 +1,6 @@
 /** Somebody sets the wall clock: heartbeats and timeouts of requests follow the time that has passed. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { loadMended } from './mended.ts';
+import { loadMended, logger, silence, type Constructor } from './mended.ts';
 
 interface Group {
   memberId: string;
@@ -9,7 +9,6 @@ interface Group {
 }
 
 const SET_BY_MS = 10 * 60_000;
-const logger = { namespace: () => logger, debug: () => undefined, error: () => undefined };
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-03-01T12:00:00Z') }));
 afterEach(() => vi.useRealTimers());
@@ -21,8 +20,8 @@ function passWithClockSet(passedMs: number, byMs: number): void {
 }
 
 test.each([-SET_BY_MS, SET_BY_MS])('a member sends a heartbeat per interval, the clock set by %d ms', async (byMs) => {
-  const ConsumerGroup = loadMended('src/consumer/consumerGroup.js') as new (options: object) => Group;
-  const group = new ConsumerGroup({ logger, retry: {}, instrumentationEmitter: { emit: () => undefined } });
+  const ConsumerGroup = loadMended('src/consumer/consumerGroup.js') as Constructor<Group>;
+  const group = new ConsumerGroup({ logger, retry: {}, instrumentationEmitter: { emit: silence } });
   const heartbeat = vi.fn(async () => undefined);
   Object.assign(group, { memberId: 'member', coordinator: { heartbeat } });
   passWithClockSet(999, byMs);
@@ -34,9 +33,7 @@ test.each([-SET_BY_MS, SET_BY_MS])('a member sends a heartbeat per interval, the
 });
 
 test.each([-SET_BY_MS, SET_BY_MS])('a request times out in time, the clock set by %d ms', async (byMs) => {
-  const RequestQueue = loadMended('src/network/requestQueue/index.js') as new (options: object) => {
-    push(request: object): void;
-  };
+  const RequestQueue = loadMended('src/network/requestQueue/index.js') as Constructor<{ push(request: object): void }>;
   const queue = new RequestQueue({
     logger,
     requestTimeout: 1_000,
@@ -46,9 +43,9 @@ test.each([-SET_BY_MS, SET_BY_MS])('a request times out in time, the clock set b
   });
   const reject = vi.fn();
   queue.push({
-    entry: { correlationId: 1, reject, resolve: () => undefined },
+    entry: { correlationId: 1, reject, resolve: silence },
     expectResponse: true,
-    sendRequest: () => undefined,
+    sendRequest: silence,
   });
   passWithClockSet(999, byMs);
   vi.advanceTimersByTime(1);
@@ -58,13 +55,13 @@ test.each([-SET_BY_MS, SET_BY_MS])('a request times out in time, the clock set b
 });
 
 test('the event of a request says when it was sent, by the wall clock: the last heartbeat is dated by it', () => {
-  const SocketRequest = loadMended('src/network/requestQueue/socketRequest.js') as new (options: object) => {
+  const SocketRequest = loadMended('src/network/requestQueue/socketRequest.js') as Constructor<{
     send(): void;
     completed(answer: object): void;
-  };
+  }>;
   const emit = vi.fn();
-  const entry = { apiName: 'Heartbeat', resolve: () => undefined };
-  const request = new SocketRequest({ entry, instrumentationEmitter: { emit }, send: () => undefined });
+  const entry = { apiName: 'Heartbeat', resolve: silence };
+  const request = new SocketRequest({ entry, instrumentationEmitter: { emit }, send: silence });
   passWithClockSet(1_000, -SET_BY_MS);
   const sentAt = Date.now();
   request.send();

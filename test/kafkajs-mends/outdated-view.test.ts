@@ -5,7 +5,7 @@
  * the same broker may be asked again and again, and all fetches and the heartbeats between them wait for it.
  */
 import { expect, test } from 'vitest';
-import { loadMended } from './mended.ts';
+import { loadMended, logger, silence, type Constructor } from './mended.ts';
 
 interface Runner {
   heartbeat(): Promise<void>;
@@ -17,10 +17,6 @@ interface ConsumerGroup {
 interface BrokerPool {
   refreshMetadata(topics: readonly string[]): Promise<void>;
 }
-type Constructor<Made> = new (options: object) => Made;
-
-const silence = (): void => undefined;
-const logger = { namespace: () => logger, debug: silence, error: silence, info: silence, warn: silence };
 
 /** How often a member joins whose heartbeat is answered with the error. */
 async function joinsAfter(type: string): Promise<number> {

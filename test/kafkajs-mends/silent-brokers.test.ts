@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig } from 'kafkajs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectionsHeldTo } from '../support/held-connections.ts';
-import { loadMended } from './mended.ts';
+import { loadMended, logger, silence, type Constructor } from './mended.ts';
 
 interface Connection {
   connect(): Promise<unknown>;
@@ -32,7 +32,7 @@ beforeEach(async () => {
   // As the kernel does for a stopped process: it takes the client's bytes, and does not answer its end.
   broker = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
     sockets.push(socket);
-    socket.on('error', () => undefined);
+    socket.on('error', silence);
   });
   broker.listen(0, '127.0.0.1');
   await once(broker, 'listening');
@@ -84,9 +84,8 @@ test('a client that is disconnected while it connects opens nothing any more', a
 
 /** A connection to the broker over TLS, which is never established. */
 function brokerOf(): { broker: Broker; connection: Connection } {
-  const logger = { namespace: () => logger, debug: () => undefined, error: () => undefined };
-  const Pool = loadMended('src/network/connectionPool.js') as new (options: object) => { pool: Connection[] };
-  const BrokerClass = loadMended('src/broker/index.js') as new (options: object) => Broker;
+  const Pool = loadMended('src/network/connectionPool.js') as Constructor<{ pool: Connection[] }>;
+  const BrokerClass = loadMended('src/broker/index.js') as Constructor<Broker>;
   const connectionPool = new Pool({
     ...{ host: '127.0.0.1', port: portOf(broker), ssl: {}, logger, connectionTimeout: CONNECTION_TIMEOUT_MS },
     socketFactory: (loadMended('src/network/socketFactory.js') as () => unknown)(),

@@ -3,15 +3,13 @@
  * nothing and never wait: no timer of the process fires any more.
  */
 import { expect, test } from 'vitest';
-import { loadMended } from './mended.ts';
+import { loadMended, logger, silence } from './mended.ts';
 
 interface FetchManager {
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-const silence = (): void => undefined;
-const logger = { namespace: () => logger, debug: silence, error: silence, info: silence, warn: silence };
 /** Then the fetchers of the shipped one wait, so that the test ends. */
 const SPINS_MAX = 10;
 
