@@ -98,10 +98,10 @@ export class SecuredKafka {
     await this.#inForce(principal, (held) => entries.every((entry) => held.has(nameOf(entry))));
   }
 
-  async revoke(right: Right, principal = this.principal): Promise<void> {
-    const entry = entryOf(right, principal);
+  async revoke(right: Right): Promise<void> {
+    const entry = entryOf(right, this.principal);
     await this.#admin.deleteAcls({ filters: [entry] });
-    await this.#inForce(principal, (held) => !held.has(nameOf(entry)));
+    await this.#inForce(this.principal, (held) => !held.has(nameOf(entry)));
   }
 
   /** Takes every right from the user, by whichever listener, or from one of the principals. */

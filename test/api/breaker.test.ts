@@ -7,8 +7,8 @@ import { createQuote, startedPair, transferIn, TRANSACTION_BODY, whenApi } from 
 const accepting = servingReads(always(200, TRANSACTION_BODY));
 const failing = servingReads(always(503, '{}'));
 
-function kindOf(api: PaymentApi, key = 'k'): Promise<string> {
-  return api.perform(transferIn, { idempotencyKey: key }).then((reading) => reading.kind);
+function kindOf(api: PaymentApi): Promise<string> {
+  return api.perform(transferIn, { idempotencyKey: 'k' }).then((reading) => reading.kind);
 }
 
 async function kindsOf(api: PaymentApi, count: number): Promise<string[]> {

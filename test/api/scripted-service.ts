@@ -22,7 +22,7 @@ export interface ScriptedService {
   /** Changes what the next requests are answered. */
   script(next: Script): void;
   /** Requests whose path, below the base, is this. */
-  requestsOf(method: string, pathStart?: string): SeenRequest[];
+  requestsOf(method: string): SeenRequest[];
   stop(): Promise<void>;
 }
 
@@ -63,8 +63,7 @@ export async function startScriptedService(
     requests,
     connections: () => connections,
     script: (next) => (current = next),
-    requestsOf: (method, pathStart = '') =>
-      requests.filter((request) => request.method === method && request.path.startsWith(VERSION_SEGMENT + pathStart)),
+    requestsOf: (method) => requests.filter((request) => request.method === method),
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

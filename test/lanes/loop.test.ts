@@ -99,8 +99,8 @@ function lanesOf(kafka: Kafka, count: number): Lane[] {
   return Array.from({ length: count }, (_, lane) => new Lane(kafka, lane));
 }
 
-async function turns(count = 20): Promise<void> {
-  for (let turn = 0; turn < count; turn += 1) await nextTurn();
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await nextTurn();
 }
 
 function gate(): { promise: Promise<unknown>; open: () => void } {

@@ -2,7 +2,6 @@
  * The page in a browser: of one processor. test/ops/page-verdict.test.ts tests its verdict on states, group-page.test.ts the page of
  * several, and that it shows a change without a reload.
  */
-import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { entry, SECRET_KEY } from '../ops/fake-processor.ts';
 import { VisitingBrowser, type Visit } from './browser.ts';
@@ -23,8 +22,8 @@ afterEach(async () => {
 });
 
 /** The processor's page, once it shows a state. */
-async function shown(options: BrowserContextOptions = {}): Promise<Visit> {
-  const opened = await browser.visit(await processor.serve(), options);
+async function shown(): Promise<Visit> {
+  const opened = await browser.visit(await processor.serve());
   await opened.page.locator('#headline').waitFor();
   return opened;
 }

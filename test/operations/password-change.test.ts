@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { transferInOf } from '../support/commands.ts';
+import { publishTransfers } from '../support/commands.ts';
 import { KafkaGate } from '../support/kafka-gate.ts';
 import type { RunningProcessor } from '../support/processor.ts';
 import { rightsOfRoles, useSecured } from '../access/secured-kafka.ts';
@@ -37,11 +37,7 @@ afterAll(async () => {
 });
 
 /** The administrator publishes, by a listener without authentication. */
-async function publish(name: string, count = COMMANDS): Promise<string[]> {
-  const keys = Array.from({ length: count }, (_, index) => `${name}-${index}`);
-  await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
-  return keys;
-}
+const publish = (name: string): Promise<string[]> => publishTransfers(stack(), name, COMMANDS);
 
 async function expectEachOnce(keys: readonly string[]): Promise<void> {
   for (const key of keys) expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');

@@ -1,6 +1,6 @@
 /** How quiet the log is when nothing is wrong: no line for commands that went well, and no error in a rolling restart. */
 import { expect, test } from 'vitest';
-import { transferInOf } from '../support/commands.ts';
+import { publishTransfers, transferInOf } from '../support/commands.ts';
 import type { LogLine, RunningProcessor } from '../support/processor.ts';
 import { LANES } from '../support/stack.ts';
 import { useStack } from '../support/test-stack.ts';
@@ -31,8 +31,7 @@ test('a thousand healthy commands log nothing, and a rolling restart of two proc
 
   // So that the registry is asked once, not a thousand times at once.
   await publisher.publish('transfer-in', 'first', transferInOf('first'));
-  const keys = Array.from({ length: COMMANDS }, (_, index) => `quiet-${index}`);
-  await Promise.all(keys.map((key) => publisher.publish('transfer-in', key, transferInOf(key))));
+  const keys = await publishTransfers(stack(), 'quiet', COMMANDS);
   const results = await journal.resultsOfAll(keys);
   expect(new Set(results.map(({ value }) => value.outcome))).toEqual(new Set(['ACCEPTED']));
   const ofCommands = old.flatMap(({ lines }, index) => lines.slice(before[index]));

@@ -89,8 +89,9 @@ export class ShownProcessor extends FakeProcessor {
     this.activity.reports.resulted(0, aResult({ commandKey, commandType, outcome, ...times }));
   }
 
-  call(durationMs: number, outcomeKind = 'accepted', isAnswered = outcomeKind === 'accepted'): void {
-    this.activity.onCall({ operation: 'transfer-in', outcomeKind, isAnswered, httpStatus: null, durationMs });
+  call(durationMs: number): void {
+    const outcome = { outcomeKind: 'accepted', isAnswered: true, httpStatus: null };
+    this.activity.onCall({ operation: 'transfer-in', ...outcome, durationMs });
   }
 
   deadLetter(reason: DeadLetterReason): void {

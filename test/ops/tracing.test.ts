@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startHostileService } from '../support/hostile-service.ts';
 import { SpanReceiver, tracingTo, type ReceivedSpan } from '../support/span-receiver.ts';
-import { createQuoteOf, transferInOf } from '../support/commands.ts';
+import { createQuoteOf, publishTransfers, transferInOf } from '../support/commands.ts';
 import type { LogLine, RunningProcessor } from '../support/processor.ts';
 import { useStack } from '../support/test-stack.ts';
 import { eventually } from '../support/watch.ts';
@@ -274,8 +274,7 @@ describe('of a processor for each test', () => {
       OTEL_BSP_EXPORT_TIMEOUT: '120000',
       OTEL_BSP_MAX_QUEUE_SIZE: '10',
     });
-    const keys = Array.from({ length: 20 }, (_, index) => `k-hanging-${index}`);
-    await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+    const keys = await publishTransfers(stack(), 'k-hanging', 20);
     const results = await stack().journal.resultsOfAll(keys);
     expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
     await receiver.until(() => receiver.held.length > 0, 'an export');
@@ -293,8 +292,7 @@ describe('of a processor for each test', () => {
       OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '1',
       OTEL_TRACES_SAMPLER: 'nonsense',
     });
-    const keys = Array.from({ length: 5 }, (_, index) => `k-failing-${index}`);
-    await Promise.all(keys.map((key) => stack().publisher.publish('transfer-in', key, transferInOf(key))));
+    const keys = await publishTransfers(stack(), 'k-failing', 5);
     const results = await stack().journal.resultsOfAll(keys);
     expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
     await receiver.until(() => receiver.bodies.length >= 5, 'five exports');

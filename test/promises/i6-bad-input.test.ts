@@ -24,8 +24,8 @@ async function expectLaneGoesOn(lane: number): Promise<void> {
   expect((await stack().journal.result(key)).value.outcome).toBe('ACCEPTED');
 }
 
-const json = (key: string, amount = '100', more = ''): string =>
-  `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${accountOf(key)}"},"amount":${amount}${more}}`;
+const json = (key: string, amount = '100'): string =>
+  `{"source":{"accountId":"ExternalAccount:payer-x"},"destination":{"accountId":"${accountOf(key)}"},"amount":${amount}}`;
 
 describe('a message with a usable key that cannot be read', () => {
   const unreadable: [string, RawMessage['value'], string, Record<string, string>?][] = [

@@ -110,11 +110,11 @@ export class RunningProcessor {
   }
 
   /** Waits for a log line with this event; earlier lines count. */
-  async logged(event: string, timeoutMs = READY_MS_MAX): Promise<LogLine> {
+  async logged(event: string): Promise<LogLine> {
     const find = (): LogLine | undefined => this.log().find((line) => line.event === event);
     await this.#watch.until(
       () => find() !== undefined,
-      timeoutMs,
+      READY_MS_MAX,
       () => `the processor to log ${event}:\n${this.tail()}`,
     );
     return find() ?? {};
@@ -148,8 +148,8 @@ export class RunningProcessor {
     if (this.#end === null) await this.kill9();
   }
 
-  tail(count = 40): string {
-    return this.lines.slice(-count).join('\n');
+  tail(): string {
+    return this.lines.slice(-40).join('\n');
   }
 
   #read(stream: NodeJS.ReadableStream | null): void {

@@ -14,8 +14,6 @@ export interface BatchRecord {
   readonly key: Buffer | string | null;
   readonly value: Buffer | string | null;
   readonly headers?: HeaderList;
-  /** Milliseconds after the batch's first timestamp. */
-  readonly timestampDelta?: bigint;
   readonly offsetDelta?: number;
 }
 
@@ -43,7 +41,6 @@ export interface BatchFields {
   readonly recordCount?: number;
   readonly lastOffsetDelta?: number;
   readonly firstTimestamp?: bigint;
-  readonly maxTimestamp?: bigint;
   readonly producerId?: bigint;
   readonly producerEpoch?: number;
   readonly firstSequence?: number;
@@ -81,13 +78,12 @@ export function batchOf(
 }
 
 export function encodeBatch(fields: BatchFields): Buffer {
-  const nowMs = BigInt(Date.now());
-  const firstTimestamp = fields.firstTimestamp ?? nowMs;
+  const firstTimestamp = fields.firstTimestamp ?? BigInt(Date.now());
   const checked = Buffer.alloc(40);
   checked.writeInt16BE(fields.attributes ?? 0, 0);
   checked.writeInt32BE(fields.lastOffsetDelta ?? 0, 2);
   checked.writeBigInt64BE(firstTimestamp, 6);
-  checked.writeBigInt64BE(fields.maxTimestamp ?? firstTimestamp, 14);
+  checked.writeBigInt64BE(firstTimestamp, 14);
   checked.writeBigInt64BE(fields.producerId ?? -1n, 22);
   checked.writeInt16BE(fields.producerEpoch ?? -1, 30);
   checked.writeInt32BE(fields.firstSequence ?? -1, 32);
@@ -106,7 +102,7 @@ function encodeRecord(record: BatchRecord, index: number): Buffer {
   const headers = record.headers ?? [];
   const body = new GrowingBytes();
   body.add(Buffer.from([0]));
-  body.add(zigzag(record.timestampDelta ?? 0n));
+  body.add(zigzag(0n));
   body.add(zigzag(BigInt(record.offsetDelta ?? index)));
   body.addLengthed(record.key);
   body.addLengthed(record.value);
