@@ -3,6 +3,7 @@
  * doubt otherwise (invariant I10), and no request ever written twice (invariant I2).
  */
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from 'payment-processor-contract/clock';
 import { createHttpClient, type HttpClient, type HttpRequest } from '../../src/api/client.ts';
 import { always, EMPTY_PAGE, httpAnswer, servingReads, type Script } from './scripted-service.ts';
 import { paymentApi, scriptedService, startedPair, transferIn, TRANSACTION_BODY } from './payment-api-in-test.ts';
@@ -20,6 +21,20 @@ function httpClient(baseUrl: string, concurrency = 4): HttpClient {
   onTestFinished(() => client.close());
   return client;
 }
+
+test('after our own code failed, a call that was sent is in doubt', async () => {
+  let isBroken = false;
+  const nowMs = (): number => {
+    if (isBroken) throw new TypeError('a bug');
+    return Date.now();
+  };
+  const script = servingReads(always(200, TRANSACTION_BODY));
+  const { service, api } = await startedPair(script, { clock: { ...systemClock, nowMs } });
+  const reading = await api.perform(transferIn, { ...KEY, onSent: () => (isBroken = true) });
+  isBroken = false;
+  expect(reading).toMatchObject({ kind: 'doubt', reason: 'an internal error of the processor' });
+  expect(service.requestsOf('POST')).toHaveLength(1);
+});
 
 describe('never sent', () => {
   test('where the connection is refused', async () => {
