@@ -418,7 +418,7 @@ describe('a store is built anew', () => {
     ['its file is empty', 'its data.mdb', changeFile((file) => truncateSync(file, 0))],
     ['its file is something else', 'its data.mdb', changeFile((file) => writeFileSync(file, 'x'.repeat(100_000)))],
     ['the machine ended before it was closed', 'machine', stop({ stage: 'open', bootId: 'an earlier one' })],
-    ['opening it killed the process', 'died', stop({ stage: 'opening', bootId: null })],
+    ['opening it killed the process', 'killed the process', stop({ stage: 'opening', bootId: null })],
     ['using it killed five processes in a row', '5 processes in a row', dieAfterOpening(5)],
   ])('when %s', async (_what, reason, harm) => {
     harm(await madeStore());
