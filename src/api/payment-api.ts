@@ -53,7 +53,7 @@ export interface PaymentApiOptions {
   credentials: () => ApiCredentials;
   /** Overall deadline of one call. */
   timeoutMs: number;
-  /** Changes that the caller has under way at once, at most. */
+  /** How many changes the caller has under way at once, at most. */
   maxConcurrency: number;
   breakerErrorPercent: number;
   breakerResetMs: number;

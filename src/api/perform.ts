@@ -1,6 +1,6 @@
 /**
  * One change (a POST), from its request to the class of its answer (`Reading`):
- * slot -> breaker -> HTTP -> reading -> judgement.
+ * breaker -> HTTP -> reading -> judgement.
  *
  * Judgement: the meaning of 401 is clear. For 403, 404 and 405 it depends on whether the service as a whole fails,
  * which one GET shows. After a 3xx, that GET only decides whether the service is held. Nothing is sent twice (invariant

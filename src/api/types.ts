@@ -10,7 +10,7 @@ import type {
   TransferIn,
 } from 'payment-processor-contract/types';
 
-/** Every operation of the interface. The operation of a command has the name of its type. */
+/** Every operation of the API. The operation of a command has the name of its type. */
 export type Operation = CommandType | 'list-transactions';
 
 /** A call that changes something, with the fields of its command. */
@@ -89,13 +89,13 @@ export type Reading =
   | { kind: 'refused'; httpStatus: number; error: ServiceError; rawResponse: string }
   | { kind: 'never-sent'; reason: string };
 
-/** Which setting to check when this process cannot use the service. */
+/** The settings that may be wrong when this process cannot use the service. */
 export const SERVICE_SETTINGS = ['API_BASE_URL', 'API_TOKEN_ID', 'NODE_EXTRA_CA_CERTS'] as const;
 export type ServiceSetting = (typeof SERVICE_SETTINGS)[number];
 
 /** Why the service is held. */
 export interface HoldCause {
-  /** The problem and its remedy. */
+  /** The problem, and its remedy if a setting is wrong. */
   readonly reason: string;
   /** Null: no setting is known to be wrong. */
   readonly setting: ServiceSetting | null;
@@ -108,13 +108,16 @@ export type ServiceState =
   /** Only checks are sent. */
   | ({ kind: 'held'; sinceMs: number } & HoldCause);
 
-/** The service refuses this process or does not answer it, as far as we know. */
+/** The service refuses this process or does not answer it, as far as we know, or was not checked yet. */
 export interface Unserved extends HoldCause {
   /** No check has succeeded since the process started. */
   readonly isFromStart: boolean;
   /** Monotonic. */
   readonly sinceMs: number;
-  /** The service refused this process's POST (HTTP 401). Checks do not disprove that; another POST's answer does. */
+  /**
+   * The last refusal was of this process's POST (HTTP 401). A successful check does not disprove it; another POST's
+   * answer does.
+   */
   readonly isChangeRefused: boolean;
 }
 
@@ -130,7 +133,7 @@ export type ListReading =
       /** Null if the service gave none; absent, null and '' are the same. */
       nextCursor: string | null;
       totalCount: bigint | null;
-      /** A transaction was left out, or there may be another page. */
+      /** A transaction was left out, or `hasMore` and `nextCursor` do not say how the list continues. */
       isIncomplete: boolean;
       warnings: string[];
     }

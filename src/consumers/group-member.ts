@@ -53,7 +53,10 @@ export interface GroupOffset {
 export type BatchReply = 'taken' | 'not-now' | 'seeking';
 
 export interface MemberHandlers {
-  /** @param isNewMember at the first join, or after the group had expelled this process: another may have owned its lanes since */
+  /**
+   * @param isNewMember at the first join, and after the group had expelled this process or kafkajs had restarted the
+   *   consumer: another process may have owned its lanes since
+   */
   assigned(lanes: readonly number[], isNewMember: boolean): void;
   batch(batch: FetchedBatch): BatchReply;
   /** A fetch with nothing but aborted or control records moved the position past them. */
@@ -85,8 +88,8 @@ const FETCH_WAIT_MS = 100;
 /** Longest wait while nothing is paused. It also delays heartbeats, and so the notice of a rebalance, but by one interval at most. */
 const UNPAUSED_FETCH_WAIT_MS = 1_000;
 /**
- * Pause between two fetches, per lane of this process. A fetch costs both sides in proportion to its partitions, and ends as soon
- * as a record arrives. So up to 50 lanes per process, fetches take the same share of a CPU.
+ * Pause between two fetches, per lane of this process. A fetch ends as soon as a record arrives, and its cost grows
+ * with its partitions. So up to 50 lanes, fetches take the same share of a CPU.
  */
 const FETCH_INTERVAL_PER_LANE_MS = 1;
 const FETCH_INTERVAL_MAX_MS = 50;
@@ -151,7 +154,7 @@ export class GroupMember {
     });
   }
 
-  /** Resolves after the first attempt to join; kafkajs tries again by itself. Rejects if no broker answers. */
+  /** Resolves after the first attempt to join; kafkajs tries again by itself. Rejects if Kafka refuses or is silent. */
   async start(): Promise<void> {
     const { handlers, topics, log } = this.#options;
     const consumer = this.#makeConsumer();
@@ -236,7 +239,7 @@ export class GroupMember {
     );
   }
 
-  /** Whether a request sent after this time (monotonic) was answered: then we are still a member. */
+  /** Whether a heartbeat or join sent after this time (monotonic) succeeded: then we are still a member. */
   isConfirmedSinceMs(monotonicMs: number): boolean {
     return this.#confirmedSentAt.monotonicMs > monotonicMs;
   }
@@ -252,7 +255,7 @@ export class GroupMember {
     });
   }
 
-  /** @throws if the group does not accept them: between two generations, or without a coordinator */
+  /** @throws before `start`, or if the group does not accept them: between two generations, or without a coordinator */
   async commitOffsets(offsets: readonly GroupOffset[]): Promise<void> {
     if (this.#consumer === null) throw new Error('this process has not joined the group yet');
     await this.#consumer.commitOffsets(
@@ -260,7 +263,10 @@ export class GroupMember {
     );
   }
 
-  /** Call it once. @returns once the group has reassigned its lanes, even if back to this process; bounded */
+  /**
+   * Call it once.
+   * @returns once the group has reassigned its lanes, even if back to this process; at once if it never joined. Bounded
+   */
   async retire(): Promise<void> {
     const consumer = this.#consumer;
     if (consumer === null || this.#memberId === null) return;

@@ -51,8 +51,8 @@ function nameOf(host: string | undefined, id: string): string {
 }
 
 /**
- * Whether processes that read other topics use our consumer group. The group's leader divides the lanes among all its members. A
- * lane that a member of another TOPIC_PREFIX gets is read there, and by none of our own members.
+ * Whether processes that read other topics use our consumer group. The group's leader divides the lanes among all its
+ * members. None of our members reads a lane that goes to a member with another TOPIC_PREFIX.
  * @returns the problem, and what to do; null: Kafka's current description of the group shows none
  */
 export async function strangersInGroup(

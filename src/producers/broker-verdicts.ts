@@ -12,7 +12,7 @@ export type CommitFailure =
   | 'fenced'
   /** The broker refuses the records, and would refuse them again. */
   | 'refused'
-  /** Nobody knows whether all was committed. */
+  /** Any other error. Whether all was committed may be unknown. */
   | 'not-committed';
 
 export type BrokerVerdict =

@@ -70,7 +70,7 @@ export interface Cluster {
   /** Only if it is old, or lacks a topic. */
   refreshMetadataIfNecessary(): Promise<void>;
   findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number; readonly leader: number }[];
-  /** @returns it once it is connected */
+  /** @returns the broker, connected */
   findBroker(which: { nodeId: number | string }): Promise<Broker>;
   findGroupCoordinator(which: { groupId: string; coordinatorType: number }): Promise<Broker>;
   removeBroker(which: { host: string; port: number }): void;

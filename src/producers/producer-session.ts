@@ -1,6 +1,6 @@
 /**
  * What one transactional producer asks of brokers, step by step. Each step is retried, with the same bytes, until its
- * outcome is certain or the session is over. Only `end` is not retried after a lost answer.
+ * outcome is certain, no retry can help or the session is over. Only `end` is not retried after a lost answer.
  *
  *   initialise -> { register* -> write -> end }*
  *

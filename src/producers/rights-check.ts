@@ -1,8 +1,9 @@
 /**
  * Asks the brokers what this client may do, right by right. It reads, writes and commits nothing.
  *
- * Brokers report a client's rights on groups (since Kafka 2.3) and topics (since 2.8), but not on transactional ids. So the
- * check opens a transactional id that no process uses. A right that the brokers do not report does not count as missing.
+ * Brokers report a client's rights on groups (since Kafka 2.3) and, by the request that we send, on topics (since 2.8),
+ * but not on transactional ids. So the check opens a transactional id that no process uses. A right that the brokers do
+ * not report does not count as missing.
  */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { rightInWords, type Operation, type Right } from 'payment-processor-contract/rights';
@@ -52,7 +53,7 @@ export type KafkaAccess =
   | { readonly kind: 'allowed' }
   /** Only an operator can correct it. One sentence for each problem, with what to do. */
   | { readonly kind: 'refused'; readonly cause: KafkaRefusal['kind']; readonly problems: readonly string[] }
-  /** Kafka did not answer; that may pass. */
+  /** Kafka did not answer, or with an error that is no refusal; that may pass. */
   | { readonly kind: 'unknown'; readonly problem: string };
 
 /** Whether Kafka accepts our credentials and allows what our role needs. Never throws. */

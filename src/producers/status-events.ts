@@ -1,4 +1,4 @@
-/** Status changes as records of the two event topics, and observations as records of theirs. */
+/** Makes records of status changes, for the two event topics, and of observations. */
 import { eventHeaders, eventId, eventIdNames } from 'payment-processor-contract/cloud-events';
 import { laneOf } from 'payment-processor-contract/keys';
 import type { Effect } from '../ledger/effect.ts';
