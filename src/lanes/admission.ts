@@ -101,8 +101,8 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
   }
 
   /**
-   * Quotes with and without immediatelyExecute share a topic. One whose execution alone cannot begin is parked, while
-   * there is room, so that the others behind it need not wait.
+   * Quotes with and without immediatelyExecute share a topic. If only the execution of a quote cannot begin, the quote
+   * is parked while there is room, so that the others behind it need not wait.
    * @returns null if it is not parked
    */
   #whyParked(entry: UnphasedEntry, refusal: ClaimRefusal): string | null {
@@ -138,7 +138,10 @@ export class CommandAdmission implements InputHandler<Intake, AdmissionCause, Co
     outcomes.apply(transaction, decision, null);
   }
 
-  /** Sets aside a message that made our code fail. No call was made for it; an entry of its key keeps its result. */
+  /**
+   * Sets aside a message on which our code failed or the lane was lost. No call was made for it; an entry of its key
+   * stays as it is.
+   */
   setAside(transaction: LaneTransaction, place: CommandPlace, message: InputMessage, aside: Aside): void {
     const { clock, lane, outcomes, policy, reports } = this.#parts;
     const { arrival, letter } = setAside(this.#parts, place, message, aside);

@@ -80,7 +80,7 @@ export class Attempts {
       this.#pending.push({ kind: 'ended', key, attemptId, end: { kind: 'not-begun', reason } });
       return;
     }
-    // The former owner may still begin a call until its heartbeat is too old; that call ends within its deadline.
+    // The previous owner may still begin a call until its heartbeat is too old; that call ends within its deadline.
     this.#pending.push({ kind: 'orphaned', key, withinMs: sessionTimeoutMs + phase.timeoutMs });
   }
 

@@ -16,9 +16,9 @@
 import { SHARES, type WorkClass } from './work-classes.ts';
 
 /**
- * How long a request for a slot stays valid, and how long a slot is kept. A lane sleeps less before it asks again. A
- * lane in the middle of a commit cannot take its slot: with a slow Kafka, a shorter time would let executions starve
- * behind transfers.
+ * How long a request for a slot stays valid, and how long a slot is kept. A lane that waits asks again sooner. A lane
+ * in the middle of a commit cannot take its slot: with a slow Kafka, a shorter time would let executions starve behind
+ * transfers.
  */
 export const ASK_MS = 2_000;
 /** If the rate limit spaces calls by more than this, a kept or taken slot delays calls that may wait, by up to this. */
@@ -109,7 +109,7 @@ export class CallScheduler {
   }
 
   /**
-   * Asks for a slot: `next` then keeps one if it can, and `take` says whether it was for this lane.
+   * Asks for a slot: `next` then keeps one for the lane if it can, and `take` takes it.
    * @param commit number of the transaction that the lane is filling
    */
   ask(workClass: WorkClass, lane: number, commit: number, nowMs: number): void {

@@ -47,8 +47,8 @@ const INTENTS_PER_SLOT = 4;
 /** Two-step quotes made ahead of their executions: few enough that all are executed long before they expire. */
 const QUOTES_PER_SLOT = 2;
 /**
- * Under a rate limit: how many seconds' worth of intents whose calls have not begun a class of work may have, and how
- * many of open quotes. After a crash, such intents are in doubt.
+ * Under a rate limit, a class of work has at most this many seconds' worth of intents whose calls have not begun, and
+ * of open quotes. After a crash, such intents are in doubt.
  */
 const INTENTS_AHEAD_SECONDS = 3;
 const QUOTES_AHEAD_SECONDS = 5;
@@ -63,7 +63,7 @@ export interface ClaimLimitsOptions {
 
 export class ClaimLimits {
   readonly #options: ClaimLimitsOptions;
-  /** Claims per operation, per class, per class in a lane, and of the last those whose calls have not begun. */
+  /** Claims per operation, per class, and per class in a lane; of the last also those whose calls have not begun. */
   readonly #claims = new Map<string, number>();
   #openLanes = 1;
 

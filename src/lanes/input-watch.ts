@@ -1,5 +1,5 @@
 /**
- * Checks periodically that the broker still has the records that we read. Stops readers whose topic was recreated,
+ * Checks periodically that the broker still has the records that we read. Stops readers whose topic was recreated or
  * truncated, or lost records that they had not read (forced-jumps.ts). Commits do not wait for it.
  *
  *   started -> one look after another (note where readers stand -> ask the brokers once for all topics -> compare) -> stopped
@@ -136,7 +136,7 @@ export class InputWatch {
     this.#lookedMs = clock.monotonicMs();
   }
 
-  /** An outage, or a topic that is gone: the next look asks again. One log line for all topics. */
+  /** An outage, or a topic that is gone: the next look asks again. One log line for all topics with this problem. */
   #notCompared(topic: string, problem: string, error: unknown): void {
     const repeated = this.#repeats.unlogged(problem);
     if (repeated === null) return;

@@ -203,7 +203,7 @@ export class Inputs {
   }
 
   /**
-   * Adds the messages that may be admitted to the transaction.
+   * Adds to the transaction the messages that may be admitted.
    * @param untilMs of the monotonic clock
    * @returns by command topic, why the rest must wait
    */
@@ -239,7 +239,7 @@ export class Inputs {
     return stop;
   }
 
-  /** Whether all hold orders before the offset are in force. */
+  /** Whether the lane has taken all hold orders before the offset. */
   hasHoldsBefore(offset: bigint): boolean {
     return (this.#holds.inbox.position() ?? -1n) >= offset;
   }

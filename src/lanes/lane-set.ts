@@ -238,7 +238,7 @@ export class LaneSet {
     this.#offsetReports.stop();
     await Promise.all(this.#lanes.map((lane) => lane.release()));
     await this.#committer.close();
-    // A hanging broker would delay this for minutes, and only tools need it.
+    // A hanging broker would delay this for minutes, and no lane depends on it.
     await settledWithin(this.#offsetReports.report(), REPORT_OFFSETS_MS_MAX);
     await Promise.all([this.#member.stop(), this.ledger.stop(), this.offsets.stop()]);
     this.#calls.close();

@@ -1,4 +1,4 @@
-/** What lanes report. */
+/** The status of lanes. */
 import type { Entry } from '../ledger/entry.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import { CLAIM_REFUSALS } from './claim-limits.ts';
@@ -23,7 +23,7 @@ export interface InputStatus {
   /** Messages fetched and not yet admitted. */
   readonly buffered: number;
   readonly oldestTimestampMs: number | null;
-  /** Every record before this offset is in the ledger, or about to be; null while closed. */
+  /** The lane has taken every record before this offset, but perhaps not committed that yet; null while closed. */
   readonly position: bigint | null;
   readonly highWatermark: bigint;
   readonly cause: AdmissionCause | 'registry' | null;
@@ -49,6 +49,7 @@ export interface LaneStatus extends Omit<OpenLaneStatus, 'causes'> {
   readonly stoppedReason: string | null;
   /** Recent losses, one after another; null: none. */
   readonly trouble: Trouble | null;
+  /** When it was opened, by the wall clock; 0 unless it is open. */
   readonly openedMs: number;
   readonly inputs: readonly InputStatus[];
 }

@@ -104,7 +104,10 @@ export class LaneWriter {
     this.#seat?.wake();
   }
 
-  /** Never rejects. @returns once the release is in the ledger, or cannot be written: then the next owner waits and fences us */
+  /**
+   * Never rejects.
+   * @returns once the release is in the ledger, or cannot be written: then we fence our own id, or the next owner does
+   */
   end(): Promise<void> {
     this.#ended ??= this.#end();
     return this.#ended;

@@ -42,12 +42,12 @@ export class Memory {
     return this.#unfinishedBytes;
   }
 
-  /** Two-step quotes that are being created, or wait for their execution. */
+  /** Two-step quotes that are being created, or are QUOTED. */
   quotesOpen(): number {
     return this.#quotesOpen;
   }
 
-  /** Unfinished entries of the type without a call under way: PARKED or DOUBTFUL. */
+  /** Entries of the type that are PARKED or DOUBTFUL. */
   waitingOf(type: CommandType): number {
     return this.#waiting.get(type) ?? 0;
   }

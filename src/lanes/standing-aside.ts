@@ -7,10 +7,10 @@
  *   with lanes -> for a minute its settings are refused, or a broker does not answer it: it rejoins and announces that -> aside
  *   aside, others have the lanes -> a check of the service succeeds, and all brokers answer: it rejoins -> with lanes
  *
- * A process that the service has never served stands aside from its first join. When others make the group rejoin, a member
- * announces its present state. An outage counts only after OUTAGE_MS_MIN: it hits all members, but they notice at different
- * times. Time without a broker's answer is added up from heartbeat to heartbeat. Each gap adds at most a session timeout: without
- * heartbeats, all of Kafka may be down, or the process was frozen.
+ * A process that the service has never served stands aside from its first join. When others make the group rejoin, a
+ * member announces its current state. An outage counts only after OUTAGE_MS_MIN: it hits all members, but they notice
+ * at different times. Time without a broker's answer is added up from heartbeat to heartbeat. Each gap adds at most a
+ * session timeout: without heartbeats, all of Kafka may be down, or the process was frozen.
  */
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Unserved } from '../api/types.ts';

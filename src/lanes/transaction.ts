@@ -130,7 +130,7 @@ export class LaneTransaction {
     this.#soleMessage = this.#units === 1 ? message : null;
   }
 
-  /** Its only message; null if it has several, or none. */
+  /** The message of its only unit; null if it has more units, or none with a message. */
   soleMessage(): { topic: string; offset: bigint } | null {
     return this.#soleMessage;
   }

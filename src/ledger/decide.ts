@@ -23,7 +23,7 @@ const UNEXECUTED_STATUSES: ReadonlySet<string> = new Set(['PENDING', 'EXPIRED'])
 /** `attempts` of a proof that no longer holds: they match no entry's. */
 const NO_ATTEMPTS = -1;
 
-/** Failures of our own code after which an entry is set aside (invariant I6). */
+/** Failures of our own code after which an entry or a message is set aside (invariant I6). */
 export const FAILURES_MAX = 3;
 
 const UNCHANGED: Decision = { kind: 'unchanged' };

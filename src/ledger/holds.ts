@@ -92,7 +92,7 @@ export function isInForce({ until }: Pick<Hold, 'until'>, nowMs: number): boolea
   return nowMs < endMs({ until });
 }
 
-/** The types whose hold holds the entry: its own, its next operation's, and that of the execution after its quote. */
+/** A hold on any of these types holds the entry: its own, its next operation's, and execute-quote if that follows. */
 export function heldBy({ immediate, ...entry }: Pick<Entry, 'commandType' | 'step' | 'immediate'>): CommandType[] {
   return [entry.commandType, operationOf(entry), ...(immediate ? (['execute-quote'] as const) : [])];
 }

@@ -45,7 +45,7 @@ export function planOf(entry: Entry, nowMs: number, policy: LedgerPolicy): Plan 
     const mayCall = proof.by === 'LOOK_UP' || keyProblem === null;
     if (mayCall && !isTooLate) {
       const again = quoteAgainOf(entry, nowMs);
-      // The service may have executed the quote since that look-up, or by a call that it deferred since the decision.
+      // The service may have executed the quote since that look-up, or taken a call deferred since the decision.
       if (again !== null && (proof.by === 'LOOK_UP' || entry.turnedAway > 0)) return lookFirst(entry, nowMs, policy);
       return again ?? { kind: 'call' };
     }
