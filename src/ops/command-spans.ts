@@ -2,7 +2,7 @@
  * The spans of one command, following OpenTelemetry's conventions for messaging and HTTP. Pure: reports about a command
  * in, names, times and attributes out.
  *
- *   process <command topic>   CONSUMER   from reading the message to committing its outcome
+ *   process <command topic>   CONSUMER   from reading the message to committing its admission
  *   POST <route>              CLIENT     a call                                       child of process
  *   look up                   INTERNAL   a search of the service's transactions              "
  *   send <results topic>      PRODUCER   from the decision to committing the result          "

@@ -1,6 +1,7 @@
 /**
- * What this process's copy of the ledger says: how far behind it is, how long the restore took, and of all lanes who owns them, which
- * commands operators hold, and which UNKNOWN results wait for a decision. Every member knows all lanes. Pure.
+ * What this process's copy of the ledger says: how far behind it is, and how long the restore took. Of all lanes,
+ * because every member knows them: the owners, the operators' holds, and the UNKNOWN results that wait for a decision.
+ * Pure.
  */
 import { isInForce } from '../ledger/holds.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';

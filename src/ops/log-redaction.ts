@@ -4,7 +4,7 @@
  *   fields   lose their values if their names suggest secrets, accounts or bodies, at any depth; in text, what looks like
  *            an account, or an e-mail or UMA address, is masked
  *   errors   keep name, code, message, stack and causes, but no other field (bodies, requests, configurations)
- *   lines    lose the values of our own secrets wherever they appear
+ *   lines    lose the values of our own secrets, and credentials in headers and URLs, wherever they appear
  */
 import { comparableName, isPersonalName, maskPersonalIn } from 'payment-processor-contract/personal-data';
 
@@ -64,7 +64,10 @@ export function describeError(error: unknown, causesLeft = CAUSES_MAX): LoggedEr
   };
 }
 
-/** @returns a function that redacts the secrets in a log line, in plain and encoded forms */
+/**
+ * @returns a function that redacts a log line: the secrets, in plain and encoded forms, and credentials in headers
+ *   and URLs
+ */
 export function secretRedactor(secrets: readonly string[]): (line: string) => string {
   const forms = secrets.filter((secret) => secret.length >= SECRET_CHARACTERS_MIN).flatMap(formsOf);
   // Longest first, because one secret may contain another.

@@ -1,4 +1,4 @@
-/** Values of metric labels that no module lists for itself. The compiler checks them for completeness. */
+/** Values of metric labels that no module lists for itself. The compiler checks those in `every` for completeness. */
 import { LIST_FAILURES, SERVICE_SETTINGS, type Operation, type Reading } from '../api/types.ts';
 import type { EntryState } from '../ledger/entry.ts';
 import type { ExpiredQuote } from '../ledger/quote-again.ts';

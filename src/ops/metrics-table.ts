@@ -149,13 +149,13 @@ export const METRICS = {
   unknownResults: {
     name: 'payments_unknown_results',
     type: 'gauge',
-    help: "UNKNOWN results in the ledger that wait for an operator's decision. Only open lanes of this process.",
+    help: "UNKNOWN results in the ledger that wait for an operator's decision. Only lanes assigned to this process.",
     labels: { command: COMMANDS },
   },
   unknownOldestSeconds: {
     name: 'payments_unknown_oldest_seconds',
     type: 'gauge',
-    help: "How long the oldest UNKNOWN result of an open lane has waited for an operator's decision; 0 if there is none.",
+    help: "How long the oldest UNKNOWN result in the lanes assigned to this process has waited for an operator's decision; 0 if there is none.",
     labels: { command: COMMANDS },
   },
   operatorHoldSeconds: {
@@ -233,7 +233,7 @@ export const METRICS = {
   pollWatched: {
     name: 'payments_poll_watched',
     type: 'gauge',
-    help: 'Transactions that the status poller watches one by one: open ones, those of executed quotes that no page has shown yet, and terminal ones that took long to finish.',
+    help: 'Transactions that the status poller watches one by one: open ones, those of executed quotes that no page has shown yet, those whose order of changes is unclear, and terminal ones that took long to finish.',
     labels: {},
   },
   pollSweptTimestampSeconds: {
@@ -245,7 +245,7 @@ export const METRICS = {
   commits: {
     name: 'payments_commits_total',
     type: 'counter',
-    help: 'Transactions that lanes have committed.',
+    help: 'Commits of lanes. A Kafka transaction with the commits of several lanes counts once for each.',
     labels: {},
   },
   laneUncommittedSeconds: {

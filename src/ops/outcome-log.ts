@@ -1,6 +1,6 @@
 /**
- * Logs individual commands: one line for each that someone may ask about, none for those that went well. Keys appear as
- * hashes, and text from publishers is left out.
+ * Logs what someone may ask about, one line each: UNKNOWN and FAILED results, dead letters, operators' decisions,
+ * expired quotes, failures of our own code. Keys appear as hashes, and text from publishers is left out.
  */
 import type { Logger } from 'pino';
 import type { LaneReports } from '../lanes/reports.ts';

@@ -1,5 +1,5 @@
 /**
- * One lane of the local store. It keeps values as they are in the ledger; their heads say all that the store needs to know.
+ * One lane of the local store. It keeps values as they are in the ledger; their headers say all that it needs to know.
  *
  *   applied  in memory, where reads see it; only the last record of each key
  *   written  together with other lanes, in one transaction of the store; then no longer in memory

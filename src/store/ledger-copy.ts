@@ -38,7 +38,7 @@ export class LedgerCopy {
   #isStopped = false;
   /** When it was first opened, on the monotonic clock: opening may be retried. */
   #beganMs: number | null = null;
-  /** When starts found, first and last, that the ledger ends before what the store has read; null: it does not. */
+  /** When `open` first and last found that the ledger ends before what the store has read; null: it does not. */
   #shortened: { readonly firstMs: number; readonly lastMs: number } | null = null;
   /** When it was read to the ends that it had when it was opened. Later records are the tail. */
   #restoredMs: number | null = null;
@@ -120,7 +120,7 @@ export class LedgerCopy {
     return this.#restore()?.isUnderWay !== true;
   }
 
-  /** When it was opened, some lanes had been used and others had not. */
+  /** Whether, when it was opened, some lanes had been used and others had not. */
   hasNewLanes(): boolean {
     return this.#hasNewLanes;
   }
@@ -149,7 +149,10 @@ export class LedgerCopy {
     return { lanes, oldestUnknown, restore, disk: index.disk() };
   }
 
-  /** The ledger's view of one command, in any lane. Reads one row. @param key without the prefix of the ledger */
+  /**
+   * The ledger's view of one command, in any lane. Reads at most two rows.
+   * @param key without the prefix of the ledger
+   */
   command(key: string): CommandView {
     const { index, reader } = this;
     if (!index.isOpen() || !this.isRead()) return { kind: 'not-read' };

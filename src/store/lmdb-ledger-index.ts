@@ -104,7 +104,7 @@ export class LmdbLedgerIndex {
       folder.release();
       const { code, message } = error as NodeJS.ErrnoException;
       const named = typeof code === 'string' ? code : message;
-      // LMDB gives other errors, too.
+      // LMDB may report a full disk with another error.
       const reason = code === 'ENOSPC' || isDiskFull(folder.path) ? noSpace(folder.path, named) : named;
       throw new StateDirectoryError(`STATE_DIR: ${folder.path} cannot be used: ${reason}`, { cause: error });
     }
@@ -124,7 +124,8 @@ export class LmdbLedgerIndex {
   }
 
   /**
-   * Takes records of the topic in order, and the offset that follows them; all of them or none.
+   * Takes records of the topic in order, and the offset that follows them. If one cannot be applied, the offset does
+   * not move.
    * @param records the index keeps their values, so nobody else may own those bytes
    */
   applyBatch(lane: number, records: readonly LedgerRecord[], nextOffset: bigint): void {
@@ -244,7 +245,7 @@ export class LmdbLedgerIndex {
     return value === undefined ? undefined : positionRecords.decode(value);
   }
 
-  /** While false, only `size` and `disk` may be called. */
+  /** While false, only `open`, `close`, `size` and `disk` may be called. */
   isOpen(): boolean {
     return this.#opened !== null;
   }

@@ -44,7 +44,7 @@ export interface GroupState {
   readonly startedAt: string;
   /** Every member that answers is ready. */
   readonly ready: boolean;
-  /** All members that answer have just started. */
+  /** Every member that answers is still starting. */
   readonly isStarting: boolean;
   readonly reasons: readonly GroupReason[];
   readonly members: readonly GroupMember[];

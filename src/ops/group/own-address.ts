@@ -9,7 +9,7 @@ const WILDCARDS = ['0.0.0.0', '::', ''];
 /**
  * @param port the listening port
  * @param interfaces as the system reports them
- * @returns `http://host:port`; null: the settings say `none`, or the machine has no usable address
+ * @returns an http(s) origin, as `checkedAddress` does; null: the settings say `none`, or there is no usable address
  */
 export function ownAddress(
   settings: Pick<Config, 'HTTP_ADVERTISED_ADDRESS' | 'HTTP_HOST'>,

@@ -5,7 +5,7 @@
  *   revisit     windows around watched transactions that are due
  *   catch-up    transactions of times that were never listed
  *   reversals   transactions that went from one terminal status to another; filtered by status, because few do
- *   sweep       slowly, everything that is still watched: changes that the other kinds miss
+ *   sweep       slowly, all recently created transactions: changes that the other kinds miss
  *
  * One page at a time, each kind by its weight. What one kind does not use of its share goes to the others.
  */
@@ -50,7 +50,7 @@ const REVERSED_STATUSES = ['REFUNDED', 'FAILED', 'REJECTED'];
 /** Poll intervals between two passes. */
 const REVERSALS_INTERVALS = 12;
 const SWEEP_INTERVALS = 60;
-/** The sweep gets at most a quarter of the budget, the reversals a fifth, so that we do not read without end. */
+/** The sweep gets at most a quarter of the budget, the reversals a fifth: else they would use all that others leave. */
 const SWEEP_PACE_CALLS = 4;
 const REVERSALS_PACE_CALLS = 5;
 /** How often we plan revisits within an interval. */
@@ -236,7 +236,7 @@ function sweepWalk(range: TimeRange): PollWalk {
   return new PollWalk(range, { status: null });
 }
 
-/** In one slice, because there are few. */
+/** In slices as long as possible, because there are few. */
 function reversalsWalk(range: TimeRange, status: string): PollWalk {
   return new PollWalk(range, { status, sliceMs: range.toMs - range.fromMs });
 }

@@ -16,7 +16,7 @@ export interface PollRecord {
   readonly discoveredToMs: number;
   /** Creation times that were never listed, ascending and disjoint. Those from `startMs` on are listed bit by bit. */
   readonly unlisted: readonly TimeRange[];
-  /** The rest of the sweep over all watched transactions, and when the last sweep was complete. */
+  /** What is left of the sweep under way (`agenda.ts`), and when the last sweep was complete. */
   readonly sweep: TimeRange | null;
   readonly sweptAtMs: number | null;
   /** After how long states at rest were forgotten when this was written; 0: not recorded. */

@@ -22,7 +22,7 @@ export interface Window {
 
 export type ScanStage = 'reading' | 'whole' | 'too-long' | 'broken';
 
-/** The most that the interface allows. */
+/** The most that the API allows. */
 export const PAGE_LIMIT = 100;
 /** Pages of one pass: bounds the cost of a restart, and how much may change meanwhile. */
 const PAGES_MAX = 50;

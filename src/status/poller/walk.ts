@@ -39,7 +39,7 @@ export class PollWalk {
     return this.#isWhole;
   }
 
-  /** The present pass; null at the end. */
+  /** The current pass; null at the end. */
   scan(): PollScan | null {
     if (this.#left === null) return null;
     this.#scan ??= new PollScan({
@@ -50,7 +50,7 @@ export class PollWalk {
     return this.#scan;
   }
 
-  /** Call it after each page: moves to the next slice when the present one has ended. */
+  /** Call it after each page: moves to the next slice when the current one has ended. */
   advance(): void {
     const scan = this.#scan;
     if (scan === null || this.#left === null || scan.stage === 'reading') return;
