@@ -73,7 +73,7 @@ export async function lastingJump(
   let askedForMs = 0;
   while (jump !== null && jump.kind !== 'begins-after' && isWanted() && askedForMs < JUMP_GRACE_MS) {
     const askedMs = clock.monotonicMs();
-    // No pause before this: the former owner may have read on after `starts`, so there may be no jump at all.
+    // No pause before this: the previous owner may have read on after `starts`, so there may be no jump at all.
     const next = await jumpOf(parts, await startsNow(), recorded);
     if (next !== null) await sleep(ASK_AGAIN_MS);
     // Leaders move one after another, so each topic gets the full JUMP_GRACE_MS.

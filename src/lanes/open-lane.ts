@@ -197,7 +197,7 @@ export class OpenLane implements LaneFiller {
     this.#ownership.writer.wake();
   }
 
-  /** The only message of the uncommitted transaction; null if it has several, or none. */
+  /** The message of the uncommitted transaction's only unit; null if it has more units, or none with a message. */
   soleMessage(): MessagePlace | null {
     return this.#transaction?.soleMessage() ?? null;
   }
