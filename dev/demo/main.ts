@@ -27,7 +27,7 @@ kind of command, shows the results and status changes as they arrive, and checks
 With KAFKA_BROKERS and SCHEMA_REGISTRY_URL set, those are used instead, under a topic prefix of the demo's own.
 
   --keep                  stay up after the checks, until Ctrl-C, and print the settings to use
-  --sandbox-fault JSON    a fault rule of the sandbox, or a list of them (packages/sandbox/README.md), in force before
+  --sandbox-fault JSON    a fault rule of the sandbox, or a list of them (docs/sandbox.md), in force before
                           anything is published; '{"kind":"drop-after","operation":"transfer-in","count":1}' must
                           still go right, '{"kind":"status","operation":"transfer-in","httpStatus":400}' cannot
   --help                  this text

@@ -1,5 +1,5 @@
 /**
- * The control endpoints, for tests and demonstrations: outside the versioned base, without credentials. README.md documents
+ * The control endpoints, for tests and demonstrations: outside the versioned base, without credentials. docs/sandbox.md documents
  * their JSON.
  */
 import { z } from 'zod';

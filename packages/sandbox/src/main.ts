@@ -24,7 +24,7 @@ const HELP = `The payment service's sandbox, on 127.0.0.1.
   --log                         print a line per answer
   --help                        print this
 
-packages/sandbox/README.md documents the control endpoints and what it does beyond the interface.
+docs/sandbox.md documents the control endpoints and what it does beyond the interface.
 `;
 
 class UsageError extends Error {}
