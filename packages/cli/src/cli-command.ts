@@ -7,7 +7,7 @@ export class CliCommand extends Command {
     return new CliCommand(name);
   }
 
-  /** An option that takes one value cannot be given twice: the first value would be lost without a word. */
+  /** An option that takes one value cannot be given twice: the first value would be lost silently. */
   override addOption(option: Option): this {
     super.addOption(option);
     let isGiven = false;

@@ -71,7 +71,7 @@ export function requireKey(key: string): void {
   if (problem !== null) throw new CliFailure('usage', problem);
 }
 
-/** Runs until SIGINT or SIGTERM, or until the work ends. */
+/** Runs until SIGINT, SIGTERM or SIGHUP, or until the work ends. */
 export function untilInterrupted(work: Promise<void>): Promise<void> {
   return withInterruption(async (interruption) => {
     await Promise.race([work, once(interruption, 'abort')]);
@@ -81,7 +81,7 @@ export function untilInterrupted(work: Promise<void>): Promise<void> {
 /** A lost terminal sends SIGHUP. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The first SIGINT, SIGTERM or SIGHUP does not end the process before the work; a second one does. */
+/** After the first SIGINT, SIGTERM or SIGHUP the work decides when to end; the second ends the process at once. */
 export async function withInterruption<Value>(work: (interruption: AbortSignal) => Promise<Value>): Promise<Value> {
   const interruption = new AbortController();
   const listenNoMore = (): void => {

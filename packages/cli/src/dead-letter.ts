@@ -13,7 +13,7 @@ const DUMP_LINE_BYTES = 16;
 interface ReasonRow {
   /** The command got an INVALID result, if its key was free. */
   readonly isAnswered: boolean;
-  /** `redrive --reason` takes it. */
+  /** `redrive --reason` takes it. Not a batch, which is no message; nor what a person must handle one by one. */
   readonly isRedrivable: boolean;
 }
 
@@ -75,7 +75,7 @@ export function summaryText(letter: LetterSummary, redriven: readonly RedriveNot
   return `${letter.timestamp}  ${(letter.reason ?? '?').padEnd(16)}  ${keyText(letter)}  from ${sourceText(letter)}  (${place})  ${letter.message ?? ''}${notes}`;
 }
 
-/** With the first value of each header, as text. */
+/** The record with the first value of each header, as text. */
 export function inText(record: RawRecord): TopicRecord {
   const headers = Object.entries(record.headers).map(([name, [first]]) => [name, first?.toString() ?? '']);
   return { ...record, headers: Object.fromEntries(headers) as Record<string, string> };

@@ -38,23 +38,23 @@ export interface CheckedTransaction extends CheckResult {
   readonly transaction: Transaction | null;
 }
 
-/** Of the command's transaction or quote. */
+/** Published status changes of the command's transaction or quote. */
 export interface PublishedChanges {
   readonly events: readonly StatusEvent[];
-  /** What could not be read of them, in sentences. */
+  /** Sentences about changes that could not be read. */
   readonly unread: readonly string[];
 }
 
 /** How long after its last call a command's transaction may be created; look-ups cover the same time. */
 export const LATE_MS_MAX = 3_600_000;
 const PAGE_LIMIT = 100;
-/** Limit of pages: 10,000 transactions of one customer within little more than an hour. */
+/** Limit of pages: 10,000 transactions. */
 const PAGES_MAX = 100;
 const SHOWN_MAX = 10;
 
 /**
- * Pages through the service's list from the command's first call to its last. For a transaction that may be older, it adds
- * the week before.
+ * Looks the transaction up in the service's list, from a week before the command's first call to an hour after its
+ * last, and compares it with the command. If it fits, looks for others that fit too.
  * @param api started
  */
 export async function checkTransaction(api: Lists, transactionId: string, entry: Entry): Promise<CheckedTransaction> {
@@ -135,7 +135,7 @@ export function lookForPublishedEffect(
   return { doubt: `the status changes of ${whose} were not all read (${unread.join('; ')})`, notes: [] };
 }
 
-/** It may be older than the search: that the service does not list it proves nothing. */
+/** The transaction may be older than the search covers, so its absence proves nothing. */
 function unlistedTransaction(transactionId: string): CheckedTransaction {
   const doubt = `the payment service does not list a transaction ${transactionId} between a week before the command's first call and an hour after its last`;
   return { doubt, notes: [], transaction: null };
@@ -146,7 +146,10 @@ export function uncheckedTransaction(transactionId: string, reason: string): Che
   return { doubt, notes: [], transaction: null };
 }
 
-/** A look-up covers one hour after its call, and any call may have made the transaction. */
+/**
+ * Any call may have made the transaction. A look-up covers an hour before and after its time, so the steps are two
+ * hours.
+ */
 async function lookUpInService(api: Lists, transactionId: string, entry: Entry): Promise<LookUpAnswer> {
   const lookUps = new LookUps(api, systemClock);
   const firstMs = sentMsOf(entry);
@@ -175,7 +178,7 @@ interface Others {
   readonly notes: readonly string[];
 }
 
-/** Other transactions from the time of the command's calls that fit it: something agrees and nothing differs. */
+/** Other transactions from the time of the command's calls that fit the command: a field agrees and none differs. */
 async function otherMatches(
   api: Lists,
   { customerId, id }: Transaction,

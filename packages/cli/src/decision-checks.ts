@@ -1,4 +1,4 @@
-/** Before a decision: what the service, the published events and earlier redrives say against it. */
+/** Checks before a decision: what the service, the published events and earlier redrives say against it. */
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';
 import { readSomeSettings } from 'payment-processor-contract/config';
@@ -32,9 +32,10 @@ export interface SettlingDecision {
 }
 
 /**
- * Before EXECUTED or NOT_EXECUTED.
- * @returns the service's state of the operator's transaction, or else of the one that the command names; and whether
- *   the operator's transaction belongs to another command
+ * Checks EXECUTED or NOT_EXECUTED against the operator's transaction, or else the one that the command or its quote
+ * names.
+ * @returns what the service shows of it; for NOT_EXECUTED also what its published statuses show; for EXECUTED, if the
+ *   call creates the transaction, also whether it belongs to another command
  */
 export async function checkSettling(
   settings: ClientSettings,
@@ -106,7 +107,9 @@ function transactionIn(events: readonly StatusEvent[]): string | null {
   return ids.find((id) => id !== null) ?? null;
 }
 
-/** Whether a RETRY may pay a second time. Where none is possible, the processor says so. */
+/**
+ * Whether a RETRY may pay a second time. If the outcome allows no RETRY, nothing is checked: the processor refuses it.
+ */
 export async function checkRetry(settings: ClientSettings, entry: Entry): Promise<CheckResult[]> {
   const outcome = entry.phase.state === 'DONE' ? entry.phase.outcome : 'UNKNOWN';
   if (!OUTCOMES[outcome].isRetriable) return [];

@@ -1,6 +1,6 @@
 /**
- * Operators' holds and releases, from the topic that keeps all of their orders: what is in force by them, and what other operators
- * want held. All but the reading is pure.
+ * Operators' holds and releases, from the topic that keeps all of their orders: which holds are in force, and which
+ * holds operators still want. All but the reading is pure.
  */
 import { lanesInWords } from 'payment-processor-contract/keys';
 import { orderOf } from '../../../src/consumers/hold-intake.ts';
@@ -19,7 +19,7 @@ import { topicNames } from 'payment-processor-contract/topics';
 import { cliKafka, type CliSettings } from './context.ts';
 import { readTopics } from './topic-reading.ts';
 
-/** An order as it lies in one lane. */
+/** An order's record in one lane. */
 export interface LaneOrder {
   readonly lane: number;
   readonly offset: bigint;
@@ -30,7 +30,7 @@ export interface LaneOrder {
 
 /** What the topic of orders shows. */
 export interface ReadOrders {
-  /** Of each lane in offset order, which alone decides what is in force there. */
+  /** Each lane's orders in offset order, which alone decides what is in force there. */
   readonly orders: readonly LaneOrder[];
   readonly laneCount: number;
   /** Sentences about records that an open transaction hides. */
@@ -61,7 +61,8 @@ export async function readOrders(
 
 export interface InForce {
   /**
-   * Types not released since, in at least one lane. The topic does not show whether the lane's owner has confirmed the hold.
+   * Types that the order still holds in at least one lane: it was not released or replaced there, and has not ended.
+   * The topic does not show whether the lane's owner has confirmed the hold.
    */
   readonly inForce: readonly string[];
   /** Those of them that it does not hold in every lane, with the lanes where it does. */
@@ -77,7 +78,7 @@ export interface AuditedOrder extends HoldOrder, InForce {
 /** @returns oldest first, by the operators' clocks */
 export function auditOf(orders: readonly LaneOrder[], laneCount: number, nowMs: number): AuditedOrder[] {
   const states = holdsByLane(orders);
-  // Another's order may have the same id.
+  // Another writer's order may have the same id.
   const same = Map.groupBy(orders, ({ id, order }) => JSON.stringify([id, order]));
   const audited = [...same.values()].flatMap((places): AuditedOrder[] => {
     const [{ id, order } = {}] = places;
@@ -94,7 +95,7 @@ export function auditOf(orders: readonly LaneOrder[], laneCount: number, nowMs: 
   return audited.sort((left, right) => Date.parse(left.at) - Date.parse(right.at));
 }
 
-/** What each lane holds after the orders. */
+/** The holds of each lane after all its orders. */
 function holdsByLane(orders: readonly LaneOrder[]): Map<number, HoldsRecord> {
   const states = new Map<number, HoldsRecord>();
   for (const { lane, offset, order } of orders)
@@ -117,12 +118,12 @@ export function replacedBy(order: HoldOrder, audited: readonly AuditedOrder[]): 
     .filter(({ inForce }) => inForce.length > 0);
 }
 
-/** A hold that its operator still wants: not released since, though another operator's hold may have replaced it. */
+/** A hold that its operator still wants: it was not released, but another operator's hold may have replaced it. */
 export interface WantedHold {
   readonly order: HoldOrder;
   readonly type: string;
   readonly lane: number;
-  /** When it would end: its own end, or that of the hold in force. */
+  /** When it ends: at its own end, or earlier at that of the hold in force. */
   readonly endsMs: number;
   /** Another operator's hold is in force in its place. */
   readonly isReplaced: boolean;
@@ -131,8 +132,8 @@ export interface WantedHold {
 type Wanted = Pick<WantedHold, 'order' | 'type' | 'lane'>;
 
 /**
- * What the order would let go of others, at once or before its wanted end. What no hold in force covers is not let go by an order, nor
- * what ends sooner without it.
+ * Other operators' holds that the order would end earlier than they end without it. A hold that none in force covers
+ * has ended already, so it is not among them.
  */
 export function othersEndedBy(order: HoldOrder, orders: readonly LaneOrder[], nowMs: number): WantedHold[] {
   const orderEndMs = order.action === 'RELEASE' ? nowMs : endMs(order);
@@ -157,7 +158,7 @@ function notReleased(orders: readonly LaneOrder[]): Wanted[] {
   for (const { lane, order } of orders) {
     const isHold = order.action === 'HOLD';
     const added = isHold ? typesOf(order).map((type) => ({ order, type, lane })) : [];
-    // A release ends every wish; a hold, its operator's earlier one.
+    // A release ends the holds of all operators. A hold ends only its own operator's previous one.
     const isOver = (one: Wanted): boolean =>
       one.lane === lane && covers(order, one.type) && !(isHold && one.order.operator !== order.operator);
     wanted = [...wanted.filter((one) => !isOver(one)), ...added];
@@ -180,7 +181,7 @@ export function holdText(audited: HoldOrder & InForce): string {
   return `${operator} ordered a hold of ${inForceText(audited)} at ${at}${ends} (${reason})`;
 }
 
-/** The types not released since, in words; empty: none. */
+/** The types that the order still holds, in words; empty: none. */
 export function inForceText({ inForce, inSomeLanes }: InForce): string {
   const where = (type: string): string => {
     const lanes = inSomeLanes[type];

@@ -6,7 +6,7 @@ const PLAIN_WORD = /^(?!=)[\w.:/@%+=,-]+$/;
 /** @param options given with the key, ready for a shell */
 export function keyCommand(name: string, key: string, options = ''): string {
   const word = PLAIN_WORD.test(key) ? key : `'${key.replaceAll("'", String.raw`'\''`)}'`;
-  // Behind `--`, a key that looks like an option is none.
+  // After `--` a key is not taken for an option.
   const words = key.startsWith('-') ? [name, options, '--', word] : [name, word, options];
   return words.filter((one) => one !== '').join(' ');
 }

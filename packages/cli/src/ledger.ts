@@ -93,7 +93,7 @@ export async function readEntryRecords(
   });
 }
 
-/** The present entry of a key, or null if the ledger does not have it. @throws CliFailure if a later one is hidden */
+/** The current entry of a key, or null if the ledger does not have it. @throws CliFailure if a later one is hidden */
 export async function readEntry(settings: CliSettings, key: string): Promise<Entry | null> {
   let entry: Entry | null = null;
   requireNothingHidden(await readEntryRecords(settings, key, (record) => (entry = record.entry)));
@@ -102,7 +102,7 @@ export async function readEntry(settings: CliSettings, key: string): Promise<Ent
 
 /** The ledger's knowledge of keys. */
 export interface KnownKeys {
-  /** The present entry of each key. Null: forgotten. Missing: the ledger has nothing of the key. */
+  /** The current entry of each key. Null: forgotten. Missing: the ledger has nothing of the key. */
   readonly entries: ReadonlyMap<string, Entry | null>;
   /** By lane: a key without an entry had no command with a result since this time. */
   readonly knownFromMs: readonly number[];
@@ -117,13 +117,13 @@ export async function readKeys(settings: CliSettings, keys: ReadonlySet<string>)
   const lanes = (await readBounds(cliKafka(settings), [ledger])).length;
   const tombstonesKeptMs = await withAdmin(cliKafka(settings), (admin) => readTombstonesKeptMs(admin, ledger, DAY_MS));
   const entries = new Map<string, Entry | null>();
-  // A lane without a record has lost its records, or never had an answer.
+  // A lane without this record is new, or has lost its records.
   const retentions = Array.from({ length: lanes }, (): KeyRetention | null => null);
   let nowMs = Date.now();
   const hidden = await readTopics(settings, {
     topics: [ledger],
     onRecord: (record) => {
-      // This clock may be slow.
+      // Our clock may be slow.
       nowMs = Math.max(nowMs, record.timestampMs);
       const key = entryKeyOf(record);
       if (key !== null && keys.has(key)) entries.set(key, entryIn(record));
@@ -132,12 +132,12 @@ export async function readKeys(settings: CliSettings, keys: ReadonlySet<string>)
     },
   });
   requireNothingHidden(hidden);
-  // The note that a key was forgotten is itself deleted.
+  // A forgotten key leaves a tombstone, which Kafka deletes after this time.
   const traceFromMs = nowMs - tombstonesKeptMs;
   return { entries, knownFromMs: retentions.map((one) => Math.max(traceFromMs, keysKnownFromMs(one, nowMs))) };
 }
 
-/** This many entries share one cause, and no one looks at them one by one. */
+/** So many entries share one cause, and no one looks at them one by one. */
 const KEPT_MAX = 10_000;
 
 export interface ScannedEntry<Wanted extends Entry = Entry> {
@@ -146,9 +146,9 @@ export interface ScannedEntry<Wanted extends Entry = Entry> {
 }
 
 /**
- * Present entries of all lanes, within limits of time and number.
+ * Current entries of all lanes, within limits of time and number.
  * @param mayBe cheap filter on the key and the raw record, so that most records need no decoding
- * @param isWanted filter on the present entry
+ * @param isWanted filter on the current entry
  * @returns the entries, and what was not read, in words
  * @throws the Kafka client's error; an Error naming the topic that does not exist; CliFailure for another release's ledger
  */
@@ -179,7 +179,7 @@ export async function scanLedger<Wanted extends Entry>(
   return { found: [...found.values()], cuts: [...cuts, ...(unread.length > 0 ? unread : notBegun(lanes, begun))] };
 }
 
-/** Half a minute after a lane was opened at the latest, its ledger has a position, forever. A lane that stops earlier writes none. */
+/** A lane writes its position within half a minute of opening, unless it stops earlier. The ledger keeps it forever. */
 export function notBegun(lanes: readonly { readonly partition: number }[], begun: ReadonlySet<number>): string[] {
   const without = lanes.map(({ partition }) => partition).filter((lane) => !begun.has(lane));
   if (without.length === 0) return [];

@@ -135,7 +135,10 @@ export function isMadeBy({ headers, value }: DecidedResult, order: OperatorOrder
   return headers[DECISION_HEADER] === order.id && warnings.includes(auditOf(order)) && isTransaction;
 }
 
-/** @param at the decision's place; null: the dead letter belongs to another decision */
+/**
+ * @param at the decision's place
+ * @returns null: the dead letter belongs to another message
+ */
 export function refusalIn({ headers }: TopicRecord, at: PublishedAt & { readonly topic: string }): Refusal | null {
   const isOfIt =
     headers['dlq-topic'] === at.topic &&

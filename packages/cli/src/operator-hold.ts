@@ -38,11 +38,11 @@ interface PlacedOrder {
 }
 
 interface Confirmation {
-  /** Lanes whose ledger does not have the order yet, or not any more. */
+  /** Lanes whose ledger does not have the order yet, or no longer. */
   readonly pending: readonly number[];
-  /** Those of them where a later order has replaced it: they confirm it no more. */
+  /** Pending lanes where a later order has replaced it: they will not confirm it. */
   readonly overtaken: readonly number[];
-  /** The others in words, with the members that own them. */
+  /** The other pending lanes in words, with the members that own them. */
   readonly unconfirmed: string;
   /** When the last lane confirmed it, by the brokers' clock, which may differ from the operator's; null: none has. */
   readonly confirmedMs: number | null;

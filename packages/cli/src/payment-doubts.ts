@@ -41,7 +41,7 @@ export function relatedDoubts(
   return [...ofAncestors, ...families.othersOf(letter).map(otherLetterText)];
 }
 
-/** Only a command that was never read (INVALID, FAILED) was certainly not paid. */
+/** Only a command that is INVALID, or that FAILED unread, was certainly not paid. */
 function whyPaid(what: string, key: string, entry: Entry | null): string | null {
   if (entry === null) return forgottenText(what, key);
   const state = stateOf(entry);

@@ -49,7 +49,7 @@ export function createProgram(): CliCommand {
     .showHelpAfterError('(--help lists the options)')
     // Throws instead of ending the process. Commands added later inherit it.
     .exitOverride().details(`
-Settings are environment variables. Most commands require KAFKA_BROKERS and SCHEMA_REGISTRY_URL.
+Settings are environment variables. Most commands require KAFKA_BROKERS; about half also require SCHEMA_REGISTRY_URL.
 
 ${exitCodeTable()}`);
   for (const add of ADDING) add(program);

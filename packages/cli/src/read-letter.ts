@@ -61,14 +61,14 @@ export async function readLetter(settings: CliSettings, place: string): Promise<
 export interface LettersOfReason {
   /** Oldest first by lane, up to the limit. */
   readonly letters: readonly RawRecord[];
-  /** Letters of the reason that were redriven before. */
+  /** Letters of the reason that were redriven or acknowledged before. */
   readonly redriven: number;
-  /** Letters of the reason that were not redriven and are beyond the limit. */
+  /** Other letters of the reason, beyond the limit. */
   readonly beyond: number;
 }
 
 /**
- * @param notes of all redrives
+ * @param notes of all redrives and acknowledgements
  * @param limit of letters to keep with their bytes
  */
 export async function readLettersOf(
@@ -94,7 +94,7 @@ export async function readLettersOf(
 
 /**
  * A message too large to copy becomes a dead letter by reference: the letter has only the first bytes of the value, its
- * length and its SHA-256. These identify the message at its first place.
+ * length and its SHA-256. These identify the message at its original place.
  * @returns the letter with its whole value and headers
  * @throws CliFailure if the message is gone, or is another one
  */
@@ -121,6 +121,6 @@ export async function wholeLetter(settings: CliSettings, letter: RawRecord): Pro
   if (!isSame) throw refused('the message there has another length or SHA-256');
   const ownHeaders = Object.entries(letter.headers).filter(([name]) => name.startsWith('dlq-'));
   const whole = { ...originalHeaders(original), ...Object.fromEntries(ownHeaders) };
-  // Its key is the letter's: a usable one is never cut, and the notes of the letter name that one.
+  // Keeps the letter's key: a usable key is never cut, and the letter's notes name it.
   return { ...letter, value: original.value, headers: whole };
 }

@@ -14,7 +14,7 @@ export interface Letter {
 
 export class RedriveFamilies {
   readonly #notes: readonly RedriveNote[];
-  /** By new key: what was redriven under it. */
+  /** By new key: the keys or contents that were redriven under it. */
   readonly #origins = new Map<string, Set<string>>();
   readonly #paths = new Map<string, ReadonlySet<string>>();
 
@@ -36,8 +36,8 @@ export class RedriveFamilies {
   }
 
   /**
-   * Notes of other letters that may be the same payment, without those that led to this letter; of those that say the same, the
-   * last.
+   * Notes of other letters that may be the same payment, except redrives that led to this letter. Of notes with the
+   * same text only the last.
    */
   othersOf({ origin, place }: Letter): RedriveNote[] {
     const path = this.#pathOf(origin);
@@ -54,7 +54,7 @@ export class RedriveFamilies {
     return [...this.#pathOf(left)].some((name) => path.has(name));
   }
 
-  /** What was redriven last, and all from which it came. */
+  /** The key or content itself, and all from which it was redriven. */
   #pathOf(origin: string): ReadonlySet<string> {
     const known = this.#paths.get(origin);
     if (known !== undefined) return known;
@@ -66,7 +66,7 @@ export class RedriveFamilies {
   }
 }
 
-/** No key has a blank. */
+/** The letter's key, or a name with a blank, which no key has. */
 function originOf(note: RedriveNote): string {
   return note.letterKey ?? note.letterContent ?? `letter ${notedLetter(note)}`;
 }

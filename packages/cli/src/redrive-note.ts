@@ -6,16 +6,16 @@ import { isoOf } from './event-output.ts';
 import { keyCommand } from './key-command.ts';
 
 export interface RedriveNote {
-  /** The dead letter's offset. */
   readonly partition: number;
+  /** The dead letter's offset. */
   readonly letterOffset: bigint;
   /** The note's own offset, in the same partition. */
   readonly offset: bigint;
-  /** The key of the command that the dead letter holds; null: it has none, or holds no command. */
+  /** The dead letter's key; null: it has none, or holds an operator's decision. */
   readonly letterKey: string | null;
-  /** Instead of its key, the content of a message without one. */
+  /** For a message without a key, the name of its content. */
   readonly letterContent: string | null;
-  /** The key for publishing it again; empty: it was acknowledged. */
+  /** The key under which it was published again; empty: it was acknowledged. */
   readonly key: string;
   /** Why it was acknowledged; null: it was redriven. */
   readonly because: string | null;
@@ -49,7 +49,7 @@ export function letterName({ partition, offset }: { partition: number; offset: b
   return `${partition}/${offset}`;
 }
 
-/** Of a message without a key: a copy of it has the same, also by reference. No key has a blank. */
+/** Names a message without a key by its content. A copy has the same name, also by reference. No key has a blank. */
 export function contentName({ headers, value }: Pick<TopicRecord, 'headers' | 'value'>): string {
   const ofWhole = headers['dlq-value-sha256'];
   if (ofWhole !== undefined) return `content ${ofWhole}`;
@@ -62,7 +62,10 @@ export function notedLetter({ letterOffset, partition }: RedriveNote): string {
   return letterName({ partition, offset: letterOffset });
 }
 
-/** How a letter was handled. The note of a redrive is written before its message, so it does not prove that the message came. */
+/**
+ * How a letter was handled. A redrive's note is written before its message, so it does not prove that one was
+ * published.
+ */
 export function handledText({ because, key }: Pick<RedriveNote, 'because' | 'key'>): string {
   return because === null ? `marked as redriven under ${key}` : `acknowledged (${because})`;
 }

@@ -1,7 +1,8 @@
 /**
  * Notes of redrives and acknowledgements, on the partition of their dead letter. The note of a redrive is written before the
- * message is published again, so that two concurrent redrives publish it once. Of new notes on the letter, and on other
- * letters that may be the same payment, the first counts; the others publish nothing.
+ * message is published again, so that two concurrent redrives publish it once at most. Of new notes on the letter, and
+ * on other letters that may be the same payment, only the first publishes. In several partitions no order is known:
+ * none does.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,7 +20,9 @@ import { readTopics } from './topic-reading.ts';
 const OWN_NOTE_TRIES_MAX = 10;
 const OWN_NOTE_PAUSE_MS = 1_000;
 
-/** @returns every note, by its dead letter's place, oldest first; and sentences about records that an open transaction hides */
+/**
+ * @returns every note by its letter's name, oldest first; and sentences about records that an open transaction hides
+ */
 export async function readNotes(
   settings: CliSettings,
 ): Promise<{ notes: Map<string, RedriveNote[]>; hidden: readonly string[] }> {
@@ -46,21 +49,22 @@ export async function readNotes(
 }
 
 /**
- * A dead letter to redrive, or to acknowledge, which closes it because it was handled otherwise. To redrive it is to pay: another
- * letter of its key may be the same payment, even if it is published under another key.
+ * A dead letter to redrive or to acknowledge. A redrive may pay, and another letter of the same key may be the same
+ * payment, even if it is published under another key.
  */
 export interface LetterClaim extends Pick<RedriveNote, 'because' | 'key'> {
   readonly letter: { partition: number; offset: bigint; key: Buffer | null };
   readonly knownNotes: readonly RedriveNote[];
 }
 
-/** Null: the claim was first. Else the first note. */
+/** Null: the claim was first. Otherwise a note that forbids it. */
 export type ClaimedBy = RedriveNote | null;
 
 /**
  * Writes a note for each claim, and finds out which are the first after the known notes.
  * @returns in the order of the claims
- * @throws CliFailure if not all notes can be written, or they cannot be read in time: then nothing may be sent
+ * @throws CliFailure if not all notes can be written, or they cannot be read in time: then nothing may be sent; the
+ *   Kafka client's error if no broker answers at first
  */
 export async function claimLetters(
   settings: CliSettings,
@@ -131,7 +135,7 @@ export function firstBefore(
   const known = new Set(knownNotes.map((note) => note.id));
   const isRival = (note: RedriveNote): boolean =>
     notedLetter(note) === letterName(letter) || (because === null && families.areRelated(note, own));
-  // Across lanes the order is unknown, so neither is published.
+  // Across partitions the order is unknown, so none is published.
   const isEarlier = ({ offset, partition }: RedriveNote): boolean => partition !== own.partition || offset < own.offset;
   return notes.find((note) => isRival(note) && isEarlier(note) && !known.has(note.id)) ?? null;
 }

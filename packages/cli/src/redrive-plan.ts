@@ -26,7 +26,7 @@ export interface RedriveTarget {
 
 /**
  * The message's topic and key.
- * @throws CliFailure if it has no topic, or needs another key
+ * @throws CliFailure if the message cannot be redriven, or needs another key
  */
 function targetOf(letter: RawRecord, topics: TopicNames, newKey: string | null): RedriveTarget {
   const { source } = summaryOf(inText(letter));
@@ -237,8 +237,8 @@ function placed({ letter, ownKey }: TargetedLetter): Letter {
 }
 
 /**
- * How the letter itself was handled; null: it was not. Of redrives at the same time one was published, which their notes do not
- * show: each key has to be checked.
+ * How the letter itself was handled; null: it was not. Of concurrent redrives at most one was published. The notes do
+ * not show which, so each key must be checked.
  */
 function earlierRedriveOf(letter: RawRecord, redrives: PlanOptions['notes']): string | null {
   const handled = redrives.get(letterName(letter)) ?? [];

@@ -15,7 +15,7 @@ export interface ReportLine {
   readonly problem: string | null;
 }
 
-/** From the least certain outcome to success: the first that occurs is the exit code. */
+/** From the gravest to success: the first that occurs is the exit code. */
 const GRAVITY = ['failed', 'noResult', 'notAccepted', 'refused', 'ok'] as const satisfies readonly ExitReason[];
 
 /** A planned letter: refused, or to be published. */
@@ -33,10 +33,10 @@ export function plannedLine(plan: PlannedRedrive): ReportLine {
   return { document: { status: 'would-be-published', topic, key, from, notes }, text, reason: 'ok', problem: null };
 }
 
-/** `refused`: another operator was first; `not-known`: it may be marked or published; `not-tried`: it is not marked. */
+/** `refused`: another note forbids it; `not-known`: it may be marked or published; `not-tried`: it is not marked. */
 export type UnsentStatus = 'refused' | 'not-known' | 'not-tried';
 
-/** A letter that was not published, as far as we know. @param reason `noResult` if it may have been published */
+/** A letter whose publication is not confirmed. @param reason `noResult` if it may have been published */
 export function unsentLine(
   plan: ReadyRedrive,
   status: UnsentStatus,
@@ -48,7 +48,7 @@ export function unsentLine(
   return { document: { status, topic, key, from: fromOf(plan), problem }, text, reason, problem };
 }
 
-/** @param came the result; or why none came; null: not awaited */
+/** @param came the result; a text: why none came; null: not awaited */
 export function publishedLine(
   plan: ReadyRedrive,
   { offset, partition }: PublishedAt,

@@ -94,8 +94,8 @@ export interface RedriveParts {
 }
 
 /**
- * Does not reject after a letter may be marked.
- * @returns once the last message is published: each line follows with its result
+ * Never rejects once a letter may be marked.
+ * @returns once the last message is published; each line resolves when its result is there
  */
 export async function redriveEach(
   plans: readonly ReadyRedrive[],

@@ -132,7 +132,7 @@ async function lookUp(settings: RegistrySettings, subject: string, body: object)
   return found === null ? null : (numberIn(found, 'id') ?? refuse(settings, step, 200));
 }
 
-/** The latest version, unless it equals our schema except for documentation and attribute order. */
+/** The latest version; null: there is none, or it is our schema except for documentation and attribute order. */
 async function readForeignLatest(
   settings: RegistrySettings,
   subject: string,

@@ -8,7 +8,7 @@ import { outageNotes } from './event-output.ts';
 import { heldText, readHeldBack } from './lag.ts';
 import type { Output } from './output.ts';
 
-/** Of a transaction or a quote; or unreadable. */
+/** A status change of a transaction or a quote, or an unreadable event. */
 export type StatusEvent = Exclude<PaymentEvent, { kind: 'result' }>;
 
 export interface StatusHistory {
@@ -24,7 +24,9 @@ export interface EventReading {
   readonly key: string | null;
   /** Leaves out copies. */
   readonly deduplicate?: boolean;
-  /** Goes on until it is interrupted, from there on. Without it the reading ends after the events that exist. */
+  /**
+   * Where to start following, until interrupted. Without it the reading has all existing events, and ends after them.
+   */
   readonly follow?: 'beginning' | 'now' | undefined;
   readonly onEvent: (event: PaymentEvent) => void;
 }

@@ -1,4 +1,4 @@
-/** Reads topics for the commands: from the beginning to the present end. */
+/** Reads topics for the commands, up to their current end. */
 import { openTopicReader, type TopicReaderOptions } from 'payment-processor-client/internal/kafka/topic-reader';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { partitionOffsets } from 'payment-processor-contract/kafka/partition-offsets';
@@ -46,10 +46,10 @@ export async function readTopics(
 }
 
 /**
- * Whether Kafka may have deleted records of that time or a later one. A partition shows that it did not by an older record. The
- * topic's retention shows nothing: somebody may have lowered it for a while.
+ * Whether Kafka may have deleted records of that time or a later one. A partition that still has an older record lost
+ * none. The topic's retention proves nothing: somebody may have lowered it for a while.
  * @param lanes undefined: all
- * @returns sentences
+ * @returns a sentence for each such partition
  */
 export async function deletedSince(
   settings: CliSettings,

@@ -1,6 +1,6 @@
 /**
- * Whether a transaction belongs, or may belong, to another command. A transaction with the same accounts and amount from the
- * same time fits a command as well as its own.
+ * Whether a transaction belongs, or may belong, to another command. Commands with the same accounts and amount at the
+ * same time fit each other's transactions.
  */
 import type { ClientSettings } from 'payment-processor-client/internal/settings';
 import { possibleEffectOf } from '../../../src/ledger/effect.ts';
@@ -17,7 +17,7 @@ import { compared, isMadeByCall, lastEndedMsOf, sentMsOf } from './transaction-c
 import { keyCommand } from './key-command.ts';
 
 const READ_FOR_MS = 120_000;
-/** Records that name a transaction were written after it was made; clocks differ by less than this. */
+/** Results that name a transaction were written after the command's first call; clocks differ by less than this. */
 const LOOK_BEFORE_MS = 3_600_000;
 
 export interface FoundOwners extends FoundKeys {
@@ -68,7 +68,7 @@ export async function lookForOwners(
   return { doubt, notes: [`looked for other commands under TOPIC_PREFIX=${settings.TOPIC_PREFIX} alone: ${others}`] };
 }
 
-/** Results do not show what was asked for, so any transaction of a command's time may be the one that its operator found. */
+/** Results do not show the command's fields. So any transaction of its time may be the one that its operator found. */
 function mayMean(
   { commandTimestamp, commandType }: CommandResult,
   entry: Entry,
@@ -78,9 +78,7 @@ function mayMean(
   return commandType === entry.commandType && !(Number(commandTimestamp) > createdMs + LATE_MS_MAX);
 }
 
-/**
- * Whether the entry belongs to another command that fits the transaction and made a call with unknown effect at that time.
- */
+/** Whether the entry belongs to another command that fits the transaction, and whose call may have made it. */
 export function mayHaveMade(entry: Entry, key: string, transaction: Transaction): boolean {
   const { phase } = entry;
   if (entry.key === key || !isMadeByCall(entry)) return false;
@@ -113,7 +111,10 @@ export function ownersInWords(transactionId: string, entry: Entry, found: FoundO
   return { doubt: doubts.length === 0 ? null : doubts.join('; ') };
 }
 
-/** The ids of the transaction and its quote, as far as the service or the command under decision shows it: an execution may name the quote alone. */
+/**
+ * The ids of the transaction and of its quote, if the service or the command under decision names the quote: an
+ * execution may name only that.
+ */
 export function idsOfPayment(
   transactionId: string,
   transaction: Transaction | null,

@@ -108,7 +108,7 @@ test('under load, with a member that stands still and one that joins: no call be
   const released = await cli('release', '--end-others', '--operator', 'cleo');
   expect(released).toMatchObject({ code: 0, documents: [{ kind: 'release', pending: [] }] });
   expect(released.stderr.match(/; this release ends it/g)).toHaveLength(2);
-  expect(released.stderr).toMatch(/incident 31\); a later hold replaced it, and this release lets it go/);
+  expect(released.stderr).toMatch(/incident 31\); a later hold replaced it, and this release ends both/);
   const results = await stack().journal.resultsOfAll(keys);
   expect(results.map(({ value }) => value.outcome)).toEqual(keys.map(() => 'ACCEPTED'));
 });

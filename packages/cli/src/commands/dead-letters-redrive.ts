@@ -17,10 +17,9 @@ import { confirm, operatorName } from '../operator.ts';
 import { requireNothingHidden } from '../topic-reading.ts';
 import { keyCommand } from '../key-command.ts';
 
-/** Not UNREADABLE_BATCH: a batch is not a message that could be sent again. Decisions are not redriven with others. */
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1_000;
-/** The processor's own headers; a message that sets them would be misread. */
+/** The processor's own headers: it would misread a message that sets them. */
 const OWN_HEADERS = /^(dlq-|moved-)/i;
 const HEADERS_MAX = 20;
 

@@ -95,8 +95,8 @@ function addAcknowledge(deadLetters: CliCommand): void {
     .option('--operator <name>', 'who acknowledges; default: PAYMENTS_OPERATOR or the system user')
     .details(
       `
-A redriven dead letter is handled already, which it says; then it exits with 7. If the message itself was fine, fix the cause and redrive it instead.
-When only some could be marked, it says which.
+If the message itself was fine, fix the cause and redrive it instead. A dead letter that was redriven before is handled
+already: it says so, and exits with 7. When only some could be marked, it says which.
 Exits with 3 when a place has no dead letter; then nothing is marked. Exits with 5 when one may have been marked.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
@@ -132,7 +132,7 @@ Examples:
     });
 }
 
-/** Who acknowledges may know of a payment that was made otherwise. */
+/** The operator who acknowledges may know of a payment that was made otherwise. */
 function redrivenText(note: RedriveNote): string {
   return `before you, ${notedLetter(note)} was ${noteText(note)}: if the payment was made otherwise too, it may be paid twice; ${whomToAsk(note)}`;
 }

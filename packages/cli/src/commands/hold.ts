@@ -23,10 +23,10 @@ import { awaitConfirmation, placeOrder } from '../operator-hold.ts';
 import { waitOption, instant } from '../option-values.ts';
 import { checkTexts, operatorName } from '../operator.ts';
 
-/** The wait for the confirmation begins after it. */
+/** The wait for the confirmation begins only after this reading. */
 const READ_REPLACED_MS_MAX = 5_000;
 const NOTE_READING_AFTER_MS = 5_000;
-/** A lost broker, or a group's first join, costs seconds for each connection of the reading. */
+/** A lost broker, or the reader's first join of its group, costs seconds for each connection. */
 const READ_HOLDS_MS_MAX = 60_000;
 
 interface OrderFlags {
@@ -43,15 +43,17 @@ export function addHoldCommands(program: CliCommand): void {
     .option('--until <instant>', 'when the hold ends by itself, in ISO 8601 with a time zone', instant).details(`
 Without a type it holds all types. Exit code 0 means that each lane's owner has confirmed the hold. From then on, no member
 of the group begins a call for these types until they are released or --until has passed.
-Held commands wait in Kafka or in the ledger. At their own time limit they end: EXPIRED, or UNKNOWN if a call is in doubt. Calls under way end, and their results are committed.
-Look-ups continue. A hold of execute-quote also holds quotes that lead to an execution.
+Held commands wait in Kafka or in the ledger. At their own time limit they end: EXPIRED, or UNKNOWN if a call is in doubt.
+Calls under way end, and their results are committed. Look-ups continue. A hold of execute-quote also holds quotes that
+lead to an execution.
 A later hold of a type replaces an earlier one; the command prints which. It needs no schema registry.
-With --until it is refused (exit code 7) if it would let go earlier what another operator wants held: add --end-others.
-Without --until it is never refused.
+With --until it is refused (exit code 7) if it would end another operator's hold earlier: add --end-others. Without
+--until it is never refused.
 Exits with 5 in two cases:
-- A lane has not confirmed in time, or has a later order. The hold is written to every lane, and in force in the lanes that confirmed.
+- A lane has not confirmed in time, or has a later order. The hold is written to every lane, and in force in the lanes that
+  confirmed.
 - Kafka has not confirmed the write to a lane. The hold may be written there.
-Operators are told apart by --operator, or PAYMENTS_OPERATOR.
+The operator is the name in --operator, else PAYMENTS_OPERATOR, else the system user. Another name is another operator.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
@@ -62,9 +64,10 @@ Examples:
     'why; kept with the release',
     'released',
   ).details(`
-Without a type it releases all types. It is refused (exit code 7) if another operator wants one of these types held, though
-a later hold may have replaced that operator's: add --end-others. Exits with 1 when it cannot read whose holds it ends. It prints
-whose holds it ends. Exits with 5 when a lane has not confirmed in time, a later order replaced it, or Kafka has not confirmed the write to a lane. That lane may still hold its commands.
+Without a type it releases all types. It prints whose holds it ends, and exits with 1 when it cannot read them. It is
+refused (exit code 7) if another operator still wants one of these types held, even where a later hold replaced that
+operator's: add --end-others. Exits with 5 when a lane has not confirmed in time, a later order replaced it, or Kafka has
+not confirmed the write to a lane. That lane may still hold its commands.
 Settings: KAFKA_BROKERS, KAFKA_GROUP_ID, TOPIC_PREFIX.
 
 Examples:
@@ -85,7 +88,7 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
       const settings = requireSettings([...CLI_SETTING_NAMES, 'KAFKA_GROUP_ID']);
       if (!flags.endOthers) await requireOwnHolds(settings, order, output);
       const placed = await placeOrder(settings, order);
-      // Only now: until the order was written, others could write theirs.
+      // Only now: others could write orders until ours was written.
       const replaced = await replacedHolds(output, order, readOrders(settings, placed.offsets));
       const { confirmedMs, overtaken, pending, unconfirmed } = await awaitConfirmation(settings, placed, {
         forMs: flags.waitFor,
@@ -111,8 +114,8 @@ function orderCommand(program: CliCommand, name: 'hold' | 'release', description
 }
 
 /**
- * A hold without an end goes on unread: it lets nothing go, and nothing may delay it.
- * @throws CliFailure if the order would let go what other operators want held
+ * A hold without --until is not checked: it ends no hold earlier, and nothing may delay it.
+ * @throws CliFailure if the order would end holds that other operators still want, or those cannot be read
  */
 async function requireOwnHolds(settings: CliSettings, order: HoldOrder, output: Output): Promise<void> {
   const { action, until } = order;
@@ -127,7 +130,7 @@ async function requireOwnHolds(settings: CliSettings, order: HoldOrder, output: 
   const others = wantedInWords(othersEndedBy(order, orders, Date.now()), laneCount).join('; ');
   if (others !== '') {
     const stop = until === null ? '' : '. Without --until a hold is never refused';
-    const when = until === null ? 'would let that go' : `would let that go at ${until}`;
+    const when = until === null ? 'would end that' : `would end that at ${until}`;
     throw unsent(
       'refused',
       `${others}: this ${name} ${when}. Ask them; to order it nevertheless, add --end-others${stop}`,
@@ -143,7 +146,7 @@ async function requireOwnHolds(settings: CliSettings, order: HoldOrder, output: 
 }
 
 /**
- * Prints what the order ended of the holds before it: those in force, and those that other operators wanted besides.
+ * Prints the earlier holds that the order ended: those in force, and replaced ones that other operators still wanted.
  * @returns the holds that were in force; none if they cannot be read
  */
 async function replacedHolds(output: Output, order: HoldOrder, before: Promise<ReadOrders>): Promise<AuditedOrder[]> {
@@ -168,7 +171,7 @@ async function replacedHolds(output: Output, order: HoldOrder, before: Promise<R
   for (const text of inForce)
     output.note(`${text}; this ${name} ends it${name === 'hold' ? ', and a release does not bring it back' : ''}`);
   for (const text of wanted.filter((one) => !inForce.includes(one)))
-    output.note(`${text}; a later hold replaced it, and this ${name} lets it go`);
+    output.note(`${text}; a later hold replaced it, and this ${name} ends both`);
   if (wanted.length > 0) output.note(`tell these operators; if they still want it held, hold again`);
   return replaced;
 }

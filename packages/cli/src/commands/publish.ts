@@ -100,7 +100,9 @@ Examples:
     });
 }
 
-/** @returns the error that ended the wait; without a result, it names the transaction that hides the command */
+/**
+ * @returns the error that ended the wait; if no result came, with the open transaction that hides the command, if any
+ */
 async function withWhatHidesIt(
   settings: ClientSettings,
   published: PublishedCommand,

@@ -144,8 +144,8 @@ function checkFlags(key: string, flags: ResolveFlags): string {
 }
 
 /**
- * An operator who is not asked may have seen an earlier result, on which a colleague has decided since. After NOT_EXECUTED a
- * RETRY is a new call; on the previous UNKNOWN it would only have settled the doubt.
+ * An operator whom nobody asks for confirmation may have seen an earlier result, on which a colleague has decided
+ * since. After NOT_EXECUTED a RETRY is a new call; on the previous UNKNOWN it would first have settled the doubt.
  */
 function requireRevision({ audit, revision }: Entry, { expectedRevision, yes }: ResolveFlags): void {
   if (revision === 1 || expectedRevision !== undefined || (!yes && canAsk())) return;
@@ -155,7 +155,10 @@ function requireRevision({ audit, revision }: Entry, { expectedRevision, yes }: 
   );
 }
 
-/** The processor would refuse it too, but as a dead letter. If the decision is about another revision, the processor says so. */
+/**
+ * The processor would refuse it too, with a dead letter. It also refuses decisions on another revision than the current
+ * one.
+ */
 function requireUnknown({ revision }: Entry, { outcome }: CommandResult, flags: ResolveFlags): void {
   const { decision, expectedRevision = revision } = flags;
   if (decision === 'RETRY' || outcome === 'UNKNOWN' || expectedRevision !== revision) return;
@@ -193,7 +196,7 @@ function warnOfLateEffect(output: Output, { lastEndedMs }: Entry): void {
   );
 }
 
-/** @throws CliFailure unless only this transaction fits the command, or the operator accepts the risk */
+/** @throws CliFailure if a check found a doubt, unless the operator accepts the risk */
 function judge(output: Output, said: readonly CheckResult[], unverified: boolean): void {
   for (const note of said.flatMap(({ notes }) => notes)) output.note(note);
   const doubts = said.flatMap(({ doubt }) => doubt ?? []);

@@ -97,7 +97,7 @@ async function listPages(
     next = { ...filter, cursor: nextCursor };
   }
   const more = `there are more; list them with --cursor ${next.cursor ?? ''}`;
-  // Operators decide by a payment that is missing: a list that is cut off must not look complete.
+  // Operators conclude from a payment that is missing: a list that is cut off must not look complete.
   if (pagesMax > 1) throw new CliFailure('failed', `only ${pagesMax} pages were read: ${more}`);
   output.note(more);
   if (hasGaps) throw new CliFailure('failed', INCOMPLETE);

@@ -69,7 +69,7 @@ Examples:
     });
 }
 
-/** Of a lane that does not exist nothing is unfinished either. */
+/** Otherwise a lane that does not exist would look like one with nothing unfinished. */
 async function requireLane(settings: CliSettings, lane: number): Promise<void> {
   const { length } = await readBounds(cliKafka(settings), [topicNames(settings.TOPIC_PREFIX).ledger]);
   if (lane >= length)

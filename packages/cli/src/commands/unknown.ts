@@ -109,7 +109,7 @@ export function nextCommands(entry: Entry): { show: string; look: string; resolv
   const decision = `--decision 'EXECUTED, NOT_EXECUTED or RETRY' --expected-revision ${entry.revision} --reason 'what was found'`;
   return {
     show: `${cli} ${keyCommand('show', entry.key)}`,
-    // The oldest first: those of the time of its calls.
+    // Ascending, so that transactions from the time of its calls come first.
     look: `${cli} transactions list --all --sort-order asc --start-date ${since}`,
     resolve: `${cli} ${keyCommand('resolve', entry.key, decision)}`,
   };

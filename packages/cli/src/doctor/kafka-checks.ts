@@ -1,4 +1,4 @@
-/** Checks Kafka itself, our topics, the processors' group with its lag, and topic records that wait for people. */
+/** Checks Kafka itself, our topics, the processors' group with its lag, and the work that waits for people. */
 import type { Config } from 'payment-processor-contract/config';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { KAFKA_SETTING_NAMES } from 'payment-processor-contract/kafka/kafka-client';

@@ -1,5 +1,5 @@
 /**
- * Checks for work that waits for people: holds, UNKNOWN results, and dead letters that nobody redrove. Reads within limits.
+ * Checks for work that waits for people: holds, UNKNOWN results and open dead letters. Reads within limits.
  */
 import type { DeadLetterReason } from '../../../../src/producers/dead-letters.ts';
 import { topicNames } from 'payment-processor-contract/topics';
@@ -16,7 +16,7 @@ const READ_FOR_MS = 30_000;
 /** Per lane: more dead letters usually share one cause. */
 const LETTERS_NEWEST = 20_000;
 const RECENT_MS = 3_600_000;
-/** A refused decision is not a command, and its operator got the answer: nobody redrives it. */
+/** A refused decision needs no redrive: it is not a command, and its operator got the refusal. */
 const ANSWERED: DeadLetterReason = 'REFUSED_DECISION';
 
 function notRead(cut: string): string {
@@ -50,7 +50,7 @@ export async function checkUnknownResults(settings: CliSettings, readForMs = REA
 
 export async function checkDeadLetters(settings: CliSettings, readForMs = READ_FOR_MS): Promise<CheckMessages> {
   const letters = new Map<string, { reason: string; timestampMs: number }>();
-  const redriven = new Set<string>();
+  const handled = new Set<string>();
   const cuts: string[] = [];
   const reading = readTopics(settings, {
     topics: [topicNames(settings.TOPIC_PREFIX).deadLetters],
@@ -58,7 +58,7 @@ export async function checkDeadLetters(settings: CliSettings, readForMs = READ_F
     onCut: (cut) => void cuts.push(cut),
     onRecord: (record) => {
       const note = noteOf(record);
-      if (note !== null) redriven.add(notedLetter(note));
+      if (note !== null) handled.add(notedLetter(note));
       else {
         const reason = record.headers['dlq-reason'] ?? 'without a reason';
         letters.set(letterName(record), { reason, timestampMs: record.timestampMs });
@@ -68,7 +68,7 @@ export async function checkDeadLetters(settings: CliSettings, readForMs = READ_F
   const unread = await within(readForMs, 'the dead letters', reading);
   cuts.push(...unread);
 
-  const waiting = [...letters].filter(([name, { reason }]) => !redriven.has(name) && reason !== ANSWERED);
+  const waiting = [...letters].filter(([name, { reason }]) => !handled.has(name) && reason !== ANSWERED);
   const more = cuts.map((cut) => ` (not read: ${cut})`).join('');
   const others = letters.size - waiting.length;
   const done = others === 0 ? '' : `${others} handled: redriven, acknowledged, or refused decisions`;

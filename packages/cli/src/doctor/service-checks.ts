@@ -36,7 +36,7 @@ export async function checkRegistry(): Promise<Finding[]> {
   });
 }
 
-/** Base URL, version segment and credentials, by reading one transaction. */
+/** Checks base URL, version segment and credentials, by listing transactions. */
 export async function checkPaymentService(): Promise<Finding[]> {
   return withSettings('payment-service', API_SETTING_NAMES, async (settings) => {
     const state = await withPaymentApi(settings, (api) => api.state());
@@ -51,7 +51,7 @@ export async function checkPaymentService(): Promise<Finding[]> {
   });
 }
 
-/** A processor with a known address. */
+/** Checks the processor at HTTP_HOST and HTTP_PORT, if one of them is set. */
 export async function checkProcessor(): Promise<Finding[]> {
   const isSet = (name: string): boolean => (process.env[name] ?? '') !== '';
   if (!isSet('HTTP_HOST') && !isSet('HTTP_PORT')) {
@@ -109,7 +109,7 @@ async function checkOthers(url: string, authToken: string | null, own: readonly 
   }
 }
 
-/** The wildcard address is not a connect address. */
+/** The host to connect to: not the wildcard address, and IPv6 in brackets. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

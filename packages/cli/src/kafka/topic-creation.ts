@@ -1,4 +1,4 @@
-/** Makes the topics. Existing ones stay as they are; topic-admin.ts checks them. */
+/** Creates the topics. Existing ones stay as they are; topic-admin.ts checks them. */
 import type { Kafka } from 'kafkajs';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
@@ -14,9 +14,9 @@ import { CliFailure } from '../exit-codes.ts';
 export interface TopicCreationOptions {
   /** Null: three, or as many as there are brokers if fewer. */
   replicationFactor: number | null;
-  /** Only reports the topics to make. */
+  /** Only reports the topics to create. */
   dryRun: boolean;
-  /** Also the topics with results and events as JSON. */
+  /** Also creates the topics with results and events as JSON. */
   jsonCopies?: boolean;
 }
 
@@ -31,9 +31,10 @@ export interface TopicCreation {
 const REPLICATION_FACTOR_DEFAULT = 3;
 
 /**
- * Makes the missing topics; existing ones stay as they are.
- * @returns one entry per topic of the contract, in its order
- * @throws the broker's error, such as a replication factor beyond the brokers
+ * Creates the missing topics; existing ones stay as they are.
+ * @returns one entry per topic of the contract, in its order, then per JSON copy
+ * @throws the broker's error, such as a replication factor beyond the brokers; CliFailure if existing topics do not
+ *   have LANES partitions: then nothing was created
  */
 export async function createTopics(
   kafka: Kafka,
@@ -70,7 +71,7 @@ export async function createTopics(
   return plan;
 }
 
-/** All topics of a prefix must have LANES partitions: a wrong LANES would go unnoticed until no process can start. */
+/** Otherwise nobody would notice a wrong LANES until no process can start. */
 async function requireLanes(kafka: Kafka, settings: TopicSettings): Promise<void> {
   const problems = await checkTopics(kafka, settings, { sandboxCommands: false });
   const wrong = problems.find(({ kind }) => kind === 'lanes' || kind === 'partitions');

@@ -15,7 +15,7 @@ import { subjectOf } from '../../../../src/ledger/effect.ts';
 import { auditStart } from '../../../../src/ledger/operator.ts';
 import { entryKeyOf } from '../ledger.ts';
 
-/** A payment comes from one or two commands; more means that a publisher repeats itself. */
+/** One or two commands make a payment. More are repetitions of a publisher. */
 export const KEYS_MAX = 20;
 
 export interface FoundKeys {
@@ -25,7 +25,7 @@ export interface FoundKeys {
 }
 
 export interface KeysOfPayment extends FoundKeys {
-  /** True if more than the caller's own limits left records out: what was not found may exist. */
+  /** Records were left out for other reasons than the caller's own limits: what was not found may exist. */
   readonly isCutShort: boolean;
 }
 
@@ -78,12 +78,12 @@ export async function findKeys(
 }
 
 export interface OwningResults extends FoundKeys {
-  /** Results that an operator decided EXECUTED, without naming a transaction. */
+  /** Results that an operator decided EXECUTED without naming a transaction. */
   readonly unnamed: readonly CommandResult[];
 }
 
 /**
- * Finds commands that the transaction pays, or may pay, in results with this timestamp or a later one, without a limit. A rejection
+ * Finds commands that the transaction pays, or may pay, in all results with this timestamp or a later one. A rejection
  * pays for nothing, nor does a command without effect.
  */
 export async function findOwnersInResults(
@@ -109,8 +109,8 @@ export async function findOwnersInResults(
       else if (names.length === 0 && result.settledBy === 'OPERATOR') unnamed.set(result.commandKey, result);
     },
   });
-  // An UNKNOWN result is never forgotten, so it may be older than what the topic keeps of other commands. Read last, to count
-  // what was deleted meanwhile.
+  // An UNKNOWN command may be older than the topic's retention, so results since its first call may be deleted. Asked
+  // last, to include what was deleted during the reading.
   const gone = await deletedSince(settings, results, sinceMs);
   const cuts =
     unread.count === 0 ? [] : [`${unread.count} results, which this release cannot read, or cannot read now`];
@@ -141,7 +141,7 @@ async function resultWith(
   return null;
 }
 
-/** They may name commands. */
+/** Unreadable changes may name further commands. */
 export function unreadChanges(changes: readonly StatusEvent[]): string[] {
   const count = changes.filter(({ kind }) => kind === 'unreadable').length;
   return count === 0 ? [] : [`the keys in ${count} status changes, which this release cannot read, or cannot read now`];

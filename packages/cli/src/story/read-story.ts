@@ -1,9 +1,9 @@
 /**
- * Reads everything in the topics about one key, in any member's lane: the key's lane of the command topics, of decisions,
- * results and dead letters; its entry in the ledger; and the status changes of its transaction and its quote.
+ * Reads everything in the topics about one key: the key's lane of the command topics, of decisions, results and dead
+ * letters; its entry in the ledger; and the status changes of its transaction and its quote.
  *
- * Bounded: only the newest offsets of each topic, a number of records, and a total time. The ledger is compacted, so it is
- * read whole.
+ * Bounded: the newest offsets of each partition, a number of records of each kind, and a time for each part. The ledger
+ * is compacted, so the key's lane of it is read whole; status changes are read whole, too.
  */
 import { createRegistry, type ClientSettings } from 'payment-processor-client/internal/settings';
 import type { TopicRecord } from 'payment-processor-client/internal/kafka/topic-reader';
@@ -133,8 +133,8 @@ export async function readStory(
 }
 
 /**
- * The story with messages of its key outside its lane: their publisher uses another partitioner, and no processor has
- * moved them yet. It reads every lane, so use it only for keys that their own lane does not know.
+ * Replaces the story's messages by those of its key in all lanes: their publisher uses another partitioner, and no
+ * processor has moved them yet. It reads every lane, so use it only for keys that their own lane does not know.
  * @throws the Kafka client's error; an Error naming the topics that do not exist
  */
 export async function withStrays(

@@ -122,8 +122,8 @@ function nothingKnownText(story: Story): string {
 }
 
 /**
- * A message that is not the command may have any content. Then the ledger's copy of the command is shown, and if the ledger has
- * forgotten it, the message that the results are about.
+ * Shows the command's message. Without it, the ledger's copy of the command; if the ledger has forgotten that, the
+ * message that the results are about. Other messages of the key may have any content.
  */
 function commandLines(story: Story, masks: Masks): string[] {
   const { messages } = story;
@@ -168,7 +168,7 @@ function limitLines(entry: Entry): string[] {
   ];
 }
 
-/** The result's bytes appear decoded, with the results. */
+/** Omits the result's bytes: the story's results show them decoded. */
 function entryDocument({ fieldsJson, phase, ...entry }: Entry): object {
   const shown =
     phase.state === 'DONE' ? { state: phase.state, outcome: phase.outcome, completedMs: phase.completedMs } : phase;

@@ -36,7 +36,7 @@ export type PublishedMessage = Published<object> & {
   readonly valueBytes: number;
   /** The fingerprint of type and fields, as in a ledger entry; null: unreadable. */
   readonly fingerprint: string | null;
-  /** The first place of a message that was moved to the key's lane. */
+  /** The message's original place, if it was moved to the key's lane. */
   readonly movedFrom: Pick<CommandSource, 'partition' | 'offset'> | null;
 };
 
@@ -116,7 +116,7 @@ export function paymentOf(story: Story): PaymentState<CommandResult> {
   const counting = found.all().reduce<FoundResult | null>(latestResult, null);
   if (isPassed(counting?.value ?? null, currentEntryOf(story)) || hasNewCommand(story))
     return { kind: 'nothing-known' };
-  // As in the client: what was read may be about a payment that the command did not make.
+  // As in the client: some changes that were read may belong to a payment that the command did not make.
   const isNamed = (move: StatusEvent): boolean =>
     move.kind === 'transaction-status' && move.value.commandKeys.includes(story.key);
   const named = new Set([
@@ -131,7 +131,7 @@ export function paymentOf(story: Story): PaymentState<CommandResult> {
   return isCutShort ? withoutEnd(state) : state;
 }
 
-/** The key's present entry while it has no result yet; null: it has one, or there is no entry. */
+/** The key's current entry while it has no result yet; null: it has one, or there is no entry. */
 export function runningEntryOf({ entries }: Pick<Story, 'entries'>): Entry | null {
   const entry = currentEntryOf({ entries });
   return entry?.phase.state === 'DONE' ? null : entry;
@@ -177,7 +177,7 @@ export type MessageRole =
   | 'not-admitted'
   /** It waits, and the ledger has forgotten the key: a command of its own once it is admitted. */
   | 'new-command'
-  /** It came before the present command: a command that the ledger has forgotten, or a message that was set aside. */
+  /** It came before the current command: a command that the ledger has forgotten, or a message that was set aside. */
   | 'earlier'
   /** Its content is unreadable here, or the ledger was not read to its end. */
   | 'unread';
@@ -190,7 +190,7 @@ export function paymentIdOf(story: Story): string | null {
   const entry = lastEntryOf(story);
   const subject = entry === null ? null : subjectOf(entry);
   const settled = story.results.flatMap(({ value }) => value ?? []).reverse();
-  // Another command under the key names another payment.
+  // Messages with other content name another payment.
   const messages = story.messages.filter((message) => OF_COMMAND.includes(roleOf(message, story)));
   const ids = [
     ...settled.flatMap(({ quote, transaction }) => [transaction?.id, quote?.transactionId, quote?.id]),
@@ -204,7 +204,7 @@ export function paymentIdOf(story: Story): string | null {
   return ids.find((id) => id !== null && id !== undefined && id !== '') ?? null;
 }
 
-/** The first place of a message that was moved to the key's lane; null: it was not moved. */
+/** The original place of a message that was moved to the key's lane; null: it was not moved. */
 export function movedFromOf(headers: Readonly<Record<string, string>>): PublishedMessage['movedFrom'] {
   const partition = plainNumber(headers[MOVED.partition] ?? null);
   const offset = plainNumber(headers[MOVED.offset] ?? null);
@@ -215,7 +215,7 @@ export function movedFromOf(headers: Readonly<Record<string, string>>): Publishe
 export function roleOf(message: PublishedMessage, story: Story): MessageRole {
   const entry = lastEntryOf(story);
   const isForgotten = currentEntryOf(story) === null;
-  // Compaction may have left no trace of the key in the ledger, but its results tell of it.
+  // Compaction may have left no trace of the key in the ledger, but its results show that it was known.
   const { results } = story;
   const wasKnown = story.entries.length + results.length > 0;
   if (isForgotten && !story.isCutShort && wasKnown && isWaiting(message, story)) return 'new-command';
@@ -275,7 +275,7 @@ export function notKept(story: Story): string[] {
   const entry = lastEntryOf(story);
   if (entry === null) return [];
   const calls = callsOf(story);
-  // An intent as the present state is not counted yet.
+  // `attempts` does not count the call of the current intent yet.
   const made = Math.max(entry.attempts, ...calls.map(({ attempt }) => attempt));
   const missing = made - new Set(calls.map(({ attempt }) => attempt)).size;
   const answers =

@@ -21,7 +21,6 @@ import {
   movedFromOf,
 } from './story.ts';
 
-/** At equal times, causes come before effects. */
 interface Line {
   readonly topic: string;
   readonly atMs: number;
@@ -44,6 +43,7 @@ const ROLES: Readonly<Record<MessageRole, string>> = {
 
 /** @returns one line per record, oldest first */
 export function timelineOf(story: Story): string[] {
+  // Lines with equal times stay in this order.
   const lines: Line[] = [
     ...story.messages.map((message) => messageLine(message, story)),
     ...story.entries.map(entryLine),
