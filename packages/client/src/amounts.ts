@@ -5,7 +5,7 @@ import type { FieldProblem } from 'payment-processor-contract/command-fields';
 const NESTING_MAX = 20;
 
 /**
- * Replaces every number by a bigint.
+ * Replaces each number in plain objects by a bigint.
  * @returns the fields; or each number that is not a safe integer, by its path: its intended value is lost
  */
 export function withBigints(

@@ -1,4 +1,6 @@
-/** Decides whether a result answers a request: its headers must name the message's id or the fingerprint. */
+/**
+ * Decides whether a result answers a request: its headers must name the id or the fingerprint that the request gave.
+ */
 import { FINGERPRINT_HEADER, REPLY_HEADER } from 'payment-processor-contract/cloud-events';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { CommandResult, Envelope } from './events.ts';

@@ -20,8 +20,8 @@ export type Answer =
       kind: 'result';
       result: CommandAnswer;
       /**
-       * The answer to a copy of the command: the same event as for the first message; nothing was executed again. If false, another
-       * caller may still have published the first message: book a payment by its transaction's id.
+       * The answer to a copy of the command: the same event as for the first message; nothing was executed again. If
+       * false, another caller may still have published the first message: book a payment by its transaction's id.
        */
       isReplayed: boolean;
     }
@@ -54,15 +54,15 @@ export type CreateAndExecuteAnswer =
   | { stage: 'execute'; create: Answer & { kind: 'result' }; quote: Quote; execute: Answer };
 
 /**
- * Reads a key's result from its lane of the results topic, from the beginning to the present end. It makes no other request,
- * and publishes nothing.
+ * Reads a key's result from its lane of the results topic, from the beginning to the end that it had at the start. It
+ * publishes nothing.
  * @throws as subscribe
  */
 export async function readResult(read: LaneReader, key: string, timeoutMs: number): Promise<StandingResult> {
   const found = new KeyResults();
   const onEvent = (event: PaymentEvent): void => found.take(event);
   const up = AbortSignal.timeout(timeoutMs);
-  // A reading that is still being opened ends only once it is open.
+  // The signal does not stop a reading that is still being opened.
   const late = once(up, 'abort').then(() => false);
   if (!(await Promise.race([read({ stream: 'results', key, sinceMs: null }, onEvent, up), late]))) {
     return {

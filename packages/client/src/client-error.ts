@@ -8,7 +8,10 @@ import { keyProblem } from 'payment-processor-contract/keys';
 import { RegistryError } from 'payment-processor-contract/registry-failure';
 import { messageOf } from 'payment-processor-contract/registry-http';
 
-/** Whether a retry may succeed, by code. A retry is always safe: the same key and fields pay once. */
+/**
+ * Whether a retry may succeed, by code. While the processor remembers the key, a retry is safe: key and fields pay
+ * once.
+ */
 const IS_RETRYABLE = {
   INVALID_COMMAND: false,
   INVALID_OPTION: false,
@@ -122,7 +125,7 @@ export function requireText(field: string, value: unknown): void {
   throw invalidOption(field, value, 'a text with at least one character');
 }
 
-/** A key that a command can have: no other has a result. */
+/** Requires a key that a command can have: no other key has a result. */
 export function requireKey(value: unknown): void {
   const problem = typeof value === 'string' ? keyProblem(value) : 'the key must be a text';
   if (problem !== null) throw new PaymentClientError('INVALID_OPTION', problem, { field: 'key' });
@@ -134,7 +137,7 @@ export function requireFunction(field: string, value: unknown): void {
 }
 
 /**
- * An answer of the program's own function. From JavaScript it may be anything, such as a count or an object that says no.
+ * Checks what the caller's function returned. From JavaScript it may be anything, such as a count or an object.
  * @throws TypeError
  */
 export function requireBoolean(name: string, value: unknown): boolean {

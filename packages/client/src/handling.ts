@@ -19,13 +19,13 @@ export interface HandlerOptions extends Noticing {
   handlerRetry?: Partial<HandlerRetry>;
   /**
    * Longest time for one event, including all attempts and pauses; default: 300,000. Then the event is given up, although the
-   * handler may still run. A rebalance of the group waits as long.
+   * handler may still run. A rebalance of the group waits as long, and 20 seconds more.
    */
   handlingTimeoutMs?: number;
   /**
-   * Called first when an event is given up. `skip` passes it permanently (store it elsewhere first). `end` ends the
-   * subscription, and the next subscriber starts with the event. Default: `end`, also if it throws or takes more than 10
-   * seconds.
+   * Called when an event is given up, unless the subscription is closing. `skip` passes it permanently (store it
+   * elsewhere first). `end` ends the subscription, and the next subscriber of the group starts with the event. Without
+   * this function, or if it throws or takes more than 10 seconds, the subscription ends.
    */
   onGiveUp?: (failure: { event: PaymentEvent; error: unknown }) => Promise<'skip' | 'end'> | 'skip' | 'end';
 }

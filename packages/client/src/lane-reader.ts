@@ -21,7 +21,7 @@ export interface Lane {
  */
 export type LaneReader = (lane: Lane, onEvent: (event: PaymentEvent) => void, signal: AbortSignal) => Promise<boolean>;
 
-/** Each has a consumer group and connections of its own. */
+/** Readings at once: each has a consumer group and connections of its own. */
 const READINGS_MAX = 20;
 
 export function laneReader(settings: PublisherSettings, options: ConnectionOptions): LaneReader {

@@ -72,8 +72,8 @@ export class LiveEvents {
   }
 
   /**
-   * Whether listeners have all that had been written there when this was called. What came first after an outage
-   * may have been overtaken.
+   * Waits until listeners have every event that was written there before this call. After an outage, later events may
+   * already contradict the first one that comes.
    * @returns false: the signal came first
    */
   async caughtUp(place: Place, signal: AbortSignal): Promise<boolean> {

@@ -12,7 +12,7 @@ export type ClientNotice =
   | { kind: 'publish-failed'; type: CommandType; key: string; error: PaymentClientError; ms: number }
   /** A request got its answer, or `unanswered`; `ms` since it began. */
   | { kind: 'answered'; type: CommandType; key: string; outcome: Outcome | 'unanswered'; ms: number }
-  /** It does not answer; the client asks again. */
+  /** The registry or Kafka does not answer; the client retries. */
   | { kind: 'registry-outage' | 'kafka-outage'; problem: string }
   /** A handler finished an event, with the number of calls and the time. */
   | { kind: 'handled'; event: PaymentEvent; attempts: number; ms: number }

@@ -67,7 +67,10 @@ export interface CreateAndExecuteOptions extends RequestOptions {
   approve?: (quote: Quote) => Promise<boolean> | boolean;
 }
 
-/** Longest time to read the standing result after a CONFLICT, within the request's own: a lane of results can be long. */
+/**
+ * Longest time to read the standing result after a CONFLICT, within the request's timeout: a lane of results can be
+ * long.
+ */
 const STANDING_TIMEOUT_MS = 30_000;
 /** First pause before a command is published again; it doubles each time. The publisher itself also retries. */
 const PUBLISH_PAUSE_MS = 250;
@@ -194,7 +197,9 @@ export class PaymentClient {
   /**
    * Follows a payment until it is settled. Its command's key is enough, even if another process requested it.
    * @param of the command's key; or its result, whose time limits the reading
-   * @returns the state once the payment is settled, or when the time is up
+   * @returns the state once the payment is settled or was not accepted. With `endedBy`, the state known so far: the
+   *   time was up, the signal came, or the reading failed
+   * @throws PaymentClientError for an invalid option
    */
   async awaitSettled(of: string | CommandAnswer, options: SettlementOptions): Promise<Settlement> {
     return withClientErrors(async () => {

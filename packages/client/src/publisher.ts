@@ -1,8 +1,9 @@
 /**
  * Publishes payment commands: checks key and fields, writes them as Avro or JSON with CloudEvents headers.
  *
- * Publishing the same command with the same key again is safe: one key is one command, and a copy gets the first one's
- * result. If you do not know whether a publication arrived, publish it again.
+ * Publishing the same command with the same key again is safe while the processor remembers the key, 7 days after the
+ * result (LEDGER_RETENTION): one key is one command, and a copy gets the first one's result. If you do not know whether
+ * a publication arrived, publish it again.
  */
 import { randomUUID } from 'node:crypto';
 import { PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
@@ -76,7 +77,7 @@ const TEXT_OPTIONS = ['correlationId', 'traceparent', 'tracestate', 'source', 'c
 const DEFAULT_SOURCE = 'payment-commands-client';
 
 export interface PublisherOptions extends Noticing {
-  /** How long connecting retries; default: half a minute. */
+  /** How long connecting, and each write, is retried; default: half a minute. */
   retry?: typeof PATIENT_RETRY;
 }
 
@@ -152,7 +153,7 @@ export class PaymentCommandPublisher {
     const contentType = options.contentType ?? (this.#registry === null ? 'json' : 'avro');
     const commandId = options.commandId ?? randomUUID();
     const headers = headersOf(type, key, commandId, { ...options, contentType });
-    // Without fields that are null: an older processor may not know them.
+    // The canonical form leaves out nulls: an older processor may not know these fields.
     const value = contentType === 'json' ? Buffer.from(canonicalJson(checked)) : await this.#encode(topic, checked);
     if (value.length > COMMAND_VALUE_BYTES_MAX) {
       const message = `takes ${value.length} bytes; a command may take at most ${COMMAND_VALUE_BYTES_MAX}`;

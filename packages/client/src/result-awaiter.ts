@@ -22,7 +22,7 @@ export type AwaitedResult = Extract<PaymentEvent, { kind: 'result' }>;
 /** Without id and fingerprint any result of the key matches, except a CONFLICT, which concerns one message. */
 export interface ExpectOptions extends Asked {
   timeoutMs: number;
-  /** Once it is aborted, nobody awaits the result: it rejects, and does not count any more. */
+  /** Aborts the wait: the promise rejects, and no longer counts against the limit of awaited results. */
   signal?: AbortSignal;
 }
 
@@ -43,10 +43,11 @@ export class ResultAwaiter {
   }
 
   /**
-   * @returns the result that answers the request. One that an operator may have revised since counts once this has caught up with
-   *   its partition; then the latest revision does
-   * @throws PaymentClientError, NO_RESULT if none came in time: the command may be in progress or done, or may
-   *   never have arrived
+   * @returns the result that answers the request. If an operator can decide on it, the promise first waits until this
+   *   reader has caught up with its partition, and then resolves to the latest revision
+   * @throws PaymentClientError: NO_RESULT if none came in time (the command may be in progress or done, or may never
+   *   have arrived), RESULT_UNREADABLE, TOO_MANY, CLOSED, or the code with which the subscription ended; INVALID_OPTION
+   *   at once
    */
   expect(key: string, { signal, timeoutMs, ...asked }: ExpectOptions): Promise<AwaitedResult> {
     requireWhole('timeoutMs', timeoutMs, 1, TIMER_MS_MAX);
@@ -60,7 +61,7 @@ export class ResultAwaiter {
     }
     const over = new AbortController();
     let answer: AwaitedResult | null = null;
-    /** Asks again if a later one came meanwhile, which may have been overtaken, too. */
+    /** Repeats if a newer result came meanwhile: it may not be the latest either. */
     const confirm = async (): Promise<void> => {
       for (let held = answer; held !== null; held = answer) {
         if (!(await this.live.caughtUp(held, over.signal))) return;
@@ -79,7 +80,7 @@ export class ResultAwaiter {
     const stop = this.live.listen(key, {
       onEvent: (event) => {
         if (event.kind === 'result' && (isAnswerTo(event, asked) || isRevisionOf(answer, event))) take(event);
-        // Its header alone identifies it as the answer. Once there is one, it may be a later revision of that.
+        // Its headers alone identify an unreadable answer. After an answer, it may be a later revision of that.
         if (event.kind === 'unreadable' && (answer !== null || isAddressedTo(event.headers, asked))) {
           reject(
             new PaymentClientError(

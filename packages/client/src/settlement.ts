@@ -21,8 +21,8 @@ export interface SettlementOptions {
   /** From `fingerprintOf`: follows the payment of exactly this command. Without it: of the command that has the key. */
   fingerprint?: string;
   /**
-   * The time of publication, or earlier: results are read from ten minutes before. Default: the whole lane that the topic
-   * keeps, with results of an earlier command of a key that was used again.
+   * The time of publication, or earlier: results are read from ten minutes before. Default: the time of the given
+   * result. Given a key, it is all that the lane keeps, which may include results of an earlier command of the key.
    */
   since?: Date;
 }
@@ -87,7 +87,7 @@ async function follow(
   stop: AbortSignal,
 ): Promise<Settlement | undefined> {
   let wakeUp = Promise.withResolvers<undefined>();
-  /** New events so far; and how many there were when we began to read or to catch up, so that none may be missing. */
+  /** How many new events came so far, and how many before the last catch-up: if equal, none is missing. */
   let [seen, complete] = [0, 0];
   const failures: Error[] = [];
   const over = new AbortController();
@@ -126,7 +126,7 @@ async function follow(
       const transactionId = result === null ? null : transactionOf(result);
       if (result?.outcome === 'ACCEPTED' && !read.has(transactionId)) {
         listen(await topics.changes(), transactionId ?? key, takeChange);
-        // The payment may have ended before this command, which only observed that. Then its last event is older.
+        // The payment may have ended before this command, which only observed its end. Then the last event is older.
         for (const fromMs of [earlier(Number(result.commandTimestamp)), null]) {
           const lane = { stream: 'transaction-status', key: transactionId, sinceMs: fromMs } as const;
           if (!(await topics.read(lane, takeChange, stop))) return undefined;

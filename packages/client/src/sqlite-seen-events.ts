@@ -7,7 +7,10 @@ import type { PaymentEvent } from './events.ts';
 import type { SeenEvents } from './seen-events.ts';
 
 export interface SqliteOptions {
-  /** How long to keep ids, ms; default: 60 days. A copy gets an event again after LEDGER_RETENTION, and topics keep that for 30 days. */
+  /**
+   * How long to keep ids, ms; default: 60 days. Copies bring an event again until LEDGER_RETENTION (7 days) after it,
+   * and the topics keep that for 30 days.
+   */
   keepMs?: number;
 }
 
@@ -18,7 +21,7 @@ const BUSY_MS_MAX = 5_000;
 export class SqliteSeenEvents implements SeenEvents {
   /** For your own tables, which `once` changes. */
   readonly database: DatabaseSync;
-  /** The newest time in the file: a clock that is set back or ahead later on makes no id expire early. */
+  /** The newest time in the file. With it, a clock that is later set back or ahead makes no id expire early. */
   #newestMs: number;
 
   private constructor(database: DatabaseSync, newestMs: number) {

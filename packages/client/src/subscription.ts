@@ -98,7 +98,7 @@ export async function subscribe(settings: PublisherSettings, options: Subscripti
   return withClientErrors(() => open(settings, options, options.untilEnd ?? false));
 }
 
-/** The same, without an end or a group; it can say whether it has caught up. */
+/** Like `subscribe`, without an end; it can wait until it has caught up. Not with a group. */
 export async function subscribeLive(
   settings: PublisherSettings,
   options: Omit<SubscriptionOptions, 'untilEnd'>,
@@ -106,7 +106,7 @@ export async function subscribeLive(
   return withClientErrors(() => open(settings, options, false));
 }
 
-/** The same, to the end of all that is written, so that an open transaction hides nothing from conclusions. */
+/** Like `subscribe`, to the end of all that was written: it waits for open transactions, so that they hide nothing. */
 export async function subscribeUntilWritten(
   settings: PublisherSettings,
   options: Omit<SubscriptionOptions, 'untilEnd'>,

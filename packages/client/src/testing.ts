@@ -56,7 +56,7 @@ interface Answered {
 }
 
 /** Each result that is not ACCEPTED has an error. */
-const UNTOLD_ERROR = { code: 'TEST', message: 'the test gave no error', details: null };
+const DEFAULT_ERROR = { code: 'TEST', message: 'the test gave no error', details: null };
 
 export class TestPayments {
   readonly client: PaymentClient;
@@ -65,7 +65,7 @@ export class TestPayments {
   /** Each key's command, from its first message on. */
   readonly #fingerprints = new Map<string, string>();
   readonly #topics: Record<Stream, { kept: PaymentEvent[]; live: LiveEvents }>;
-  /** The executed commands in order, without copies and conflicts. */
+  /** Commands that got a result, in order, without copies and conflicts. */
   readonly executed: TestCommand[] = [];
 
   constructor() {
@@ -147,7 +147,7 @@ export class TestPayments {
     const number = this.executed.length;
     const result = resultOf(command, commandId, {
       outcome,
-      error: answer.error ?? (outcome === 'ACCEPTED' ? null : UNTOLD_ERROR),
+      error: answer.error ?? (outcome === 'ACCEPTED' ? null : DEFAULT_ERROR),
       httpStatus: answer.httpStatus ?? null,
       ...(outcome === 'ACCEPTED' ? paymentOf(command, answer, this.#ids(command, number)) : {}),
     });
@@ -156,13 +156,13 @@ export class TestPayments {
     this.#putResult(result, id, headers);
     const transactionId = transactionOf(result);
     if (transactionId === null) return;
-    // The answer's own status is announced too.
+    // The answer's own status also becomes an event.
     const own = result.transaction?.status;
     for (const status of own === undefined ? statuses : [own, ...statuses])
       this.setStatus(transactionId, status as TransactionStatus);
   }
 
-  /** The command's, its quote's, or new ones. */
+  /** The ids that the command or its quote names, or new ones. */
   #ids({ fields }: TestCommand, number: number): { quoteId: string; transactionId: string } {
     const idOf = (name: string, otherwise: string): string => {
       const given = fields[name];

@@ -1,4 +1,4 @@
-/** Lets so many work at once; the others wait for their turn. */
+/** Limits how many callers work at once; the others wait for their turn. */
 import { onAbort } from './on-abort.ts';
 
 export class Turns {
@@ -24,7 +24,7 @@ export class Turns {
       this.#free -= 1;
       return true;
     }
-    // It may have been woken for its turn, which is another's now.
+    // If it was woken for a free turn, it passes that on.
     if (this.#free > 0) this.#wakeNext();
     return false;
   }

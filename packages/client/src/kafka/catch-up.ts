@@ -1,6 +1,6 @@
 /**
- * Whether a running reader has caught up: what it was brought first may have been overtaken long ago, if Kafka
- * or the registry was away. Those who ask at the same time share one question to the brokers.
+ * Waits until a running reader has caught up. After an outage of Kafka or the registry, its first records may be
+ * outdated. Concurrent callers share one request to the brokers.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
@@ -9,7 +9,7 @@ import { writtenOffsets } from 'payment-processor-contract/kafka/partition-offse
 
 export interface Place {
   readonly topic: string;
-  /** Null: all of the topic's. */
+  /** Null: all partitions of the topic. */
   readonly partition: number | null;
 }
 
@@ -20,9 +20,9 @@ interface End {
   readonly offset: bigint;
 }
 
-/** Between two looks at the position; records usually come within milliseconds. */
+/** Pause between two looks at the position; records usually come within milliseconds. */
 const LOOK_AGAIN_MS = 20;
-/** Pause after brokers did not say where the partitions end. */
+/** Pause after the brokers did not return the ends of the partitions. */
 const ASK_AGAIN_MS = 1_000;
 
 export class CatchUp {
@@ -30,7 +30,10 @@ export class CatchUp {
   readonly #topics: readonly string[];
   readonly #positionOf: (of: Pick<End, 'topic' | 'partition'>) => bigint | undefined;
   #asked: Promise<readonly End[]> = Promise.resolve([]);
-  /** Of the question that begins once the present one is answered. */
+  /**
+   * The request that begins once the current one is answered: only it covers everything written before its callers
+   * asked.
+   */
   #next: Promise<readonly End[]> | null = null;
 
   /** @param positionOf the offset before which all is handled */
@@ -45,14 +48,14 @@ export class CatchUp {
   }
 
   /**
-   * @returns true: all is handled that had been written there when this was called, open transactions included. False: the signal
-   *   came first
+   * @returns true: every record that was written there before this call is handled, and its transaction has ended.
+   *   False: the signal came first
    */
   async with(place: Place, signal: AbortSignal): Promise<boolean> {
     let ends: readonly End[] = [];
     while (!signal.aborted) {
       if (ends.length === 0) ends = await this.#endsOf(place);
-      // A partition that was added since has no position: it is passed while it is empty.
+      // A partition that was added since has no position. While it is empty, nothing is missing.
       if (ends.length > 0 && ends.every((end) => (this.#positionOf(end) ?? 0n) >= end.offset)) return true;
       await delay(ends.length === 0 ? ASK_AGAIN_MS : LOOK_AGAIN_MS, undefined, { ref: false });
     }

@@ -25,7 +25,10 @@ export function rawRecordOf(
   return { ...place, key, value, headers: headersOf(headers) };
 }
 
-/** A header without a value becomes an empty one. A header named like a built-in object member contradicts kafkajs' types. */
+/**
+ * A header without a value becomes an empty one. A header with the name of a built-in member may have a value of any
+ * type.
+ */
 function headersOf(given: object): Record<string, Buffer[]> {
   return Object.fromEntries(
     Object.entries(given).map(([name, value]: [string, unknown]) => {

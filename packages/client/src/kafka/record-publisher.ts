@@ -94,11 +94,11 @@ export class RecordPublisher {
   readonly #retry: typeof LANE_RETRY;
   readonly #partitionCounts: ReadonlyMap<string, number>;
   readonly #queue: Waiting[] = [];
-  /** By topic and partition, whose other records wait. */
+  /** Batches that wait for their next try, by topic and partition. Other records of these partitions wait. */
   readonly #retried = new Map<string, Batch>();
   /** The last send was a retry. */
   #isRetry = false;
-  /** Resolved when a record comes. */
+  /** Resolves when a record comes. */
   #news = Promise.withResolvers<undefined>();
   #producer: Producer | null = null;
   #sending: Promise<void> | null = null;
@@ -176,7 +176,7 @@ export class RecordPublisher {
   #nextBatch(nowMs: number): Batch | null {
     const due = [...this.#retried.values()].find(({ notBeforeMs }) => notBeforeMs <= nowMs);
     const first = this.#queue.find((waiting) => !this.#retried.has(placeOf(waiting)));
-    // In turn: a try may take as long as a request's timeout.
+    // Retries and new batches alternate: one try may take as long as a request's timeout.
     if (due !== undefined && (first === undefined || !this.#isRetry)) {
       this.#isRetry = true;
       return due;

@@ -51,9 +51,10 @@ export async function readBounds(
 }
 
 /**
- * A key's lane. If somebody has added partitions to a topic, its own number leads to a lane that never had the key. Partitions
- * are never removed, so the smallest number of the topics is LANES.
- * @param topics made with LANES partitions; those that this user cannot see do not count
+ * A key's lane. If somebody added partitions to a topic, its own count would lead to a lane that never had the key.
+ * Kafka never removes partitions, so the smallest count among the topics is LANES.
+ * @param topics created with LANES partitions; those that this user cannot see do not count
+ * @returns 0 if the user can see none of them
  * @throws the client's error when no broker answers
  */
 export async function laneOfKey(kafka: Kafka, topics: readonly string[], key: string): Promise<number> {

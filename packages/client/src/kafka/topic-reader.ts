@@ -97,8 +97,8 @@ export interface TopicReader {
   pause(): void;
   resume(): void;
   /**
-   * Without a group.
-   * @returns true: all is handled that had been written there when this was called. False: the signal came first
+   * Only for readers without a group.
+   * @returns true: every record that was written there before this call is handled. False: the signal came first
    */
   caughtUp(place: Place, signal: AbortSignal): Promise<boolean>;
 }
@@ -111,7 +111,7 @@ const HEARTBEATS_PER_SESSION = 5;
 const COMMIT_INTERVAL_MS = 1_000;
 /**
  * With `untilEnd` a caller waits, so it must learn of an outage that lasts this long, beyond the connection's retries. Other
- * readers retry forever.
+ * readers retry through any outage. A refusal ends every reader.
  */
 const OUTAGE_MS_MAX = 20_000;
 /** A reading with an end that gets nothing for this long asks whether the rest was deleted. */
@@ -159,7 +159,7 @@ class RunningReader implements TopicReader {
   #isPaused = false;
   /** When the consumer began to fail and restart. Null: it has fetched since. */
   #failingSinceMs: number | null = null;
-  /** When fetches began to bring nothing; null: the last one brought something. */
+  /** Since when fetches bring nothing; null: the last one brought something. */
   #idleSinceMs: number | null = null;
   #work: KeyedWork | null = null;
   #heartbeats: NodeJS.Timeout | undefined;
@@ -228,8 +228,8 @@ class RunningReader implements TopicReader {
       const nowMs = performance.now();
       this.#failingSinceMs ??= nowMs;
       const isOutage = untilEnd !== false && nowMs - this.#failingSinceMs >= OUTAGE_MS_MAX;
-      // kafkajs would retry even after a refusal, but here a caller waits for the error.
-      // Later, because kafkajs schedules its restart after this event, and only then can it be called off.
+      // kafkajs would retry even after a refusal, but our caller needs the error. Deferred, because kafkajs schedules
+      // its restart after this event, and only then can it be cancelled.
       if (!payload.restart || isOutage || kafkaRefusal(payload.error) !== null)
         setImmediate(() => this.#fail(payload.error));
       else this.#options.onOutage?.(payload.error.message);
@@ -356,7 +356,7 @@ class RunningReader implements TopicReader {
     const name = placeName(batch);
     if (this.#skipped.has(name)) return false;
     const { start, untilEnd } = this.#options;
-    // Without an end, the partition has none of the records wanted.
+    // Without an end in `#unread`, the partition has none of the wanted records.
     return start.from !== 'lows' || untilEnd === false || offset < (this.#unread.get(name) ?? 0n);
   }
 
@@ -397,7 +397,7 @@ class RunningReader implements TopicReader {
     this.#idleSinceMs ??= nowMs;
     if (nowMs - this.#idleSinceMs < IDLE_MS_MAX) return;
     this.#idleSinceMs = nowMs;
-    // Where they cannot be read, a later fetch asks again.
+    // If this fails, a later fetch asks again.
     const bounds = await readBounds(this.#kafka, this.#options.topics).catch(() => []);
     for (const { low, partition, topic } of bounds) {
       const name = placeName({ topic, partition });
