@@ -17,7 +17,7 @@ const LONG_BYTES_MAX = 10;
 const INT_MAX = 2 ** 31 - 1;
 const CUT_SHORT = 'they end before the value does';
 
-/** An avsc type as data. Each member below the first is there for its kinds of type only. */
+/** An avsc type as data. Members after `typeName` exist only for some kinds of type. */
 export interface AvroType {
   readonly typeName: string;
   readonly fields: readonly { readonly name: string; readonly type: AvroType; readonly defaultValue: () => unknown }[];

@@ -1,6 +1,7 @@
 /**
  * Reads the fields of a command, from Avro or JSON, and checks types, enumerations and conditional rules. It reports every
- * problem with its path. It also makes the canonical form, which tells a copy of a command from another command.
+ * problem with its path. It also makes the canonical form, which distinguishes a copy of a command from another
+ * command.
  */
 import * as crypto from 'node:crypto';
 import { z } from 'zod';
@@ -90,8 +91,8 @@ export function readCommandFields<Type extends CommandType>(
 }
 
 /**
- * Not in the zod schema: a rule added by a later release must not make the fields of older entries unreadable. We recognize
- * copies by them.
+ * Not in the zod schema: a rule added by a later release must not make the fields of older ledger entries unreadable,
+ * because we recognize copies by those fields.
  */
 function quoteProblems(fields: CreateQuote): FieldProblem[] {
   const texts = illFormed([...illFormedPaths(fields), ...illFormedOthers(fields)]);

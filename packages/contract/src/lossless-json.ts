@@ -28,12 +28,13 @@ const INT64_MAX = 2n ** 63n - 1n;
 const INT64_DIGITS_MAX = 19;
 
 /**
- * Finds a number that JavaScript might write differently: anything but integers of up to 15 digits and decimals of up to 9
- * and 6 digits without a trailing zero. It also matches such a number inside a string, which does no harm.
+ * Finds a number that JavaScript might write differently. Safe are only integers of up to 15 digits, and decimals with
+ * up to 9 digits before the point and 6 after it, without a trailing zero. It also matches inside strings, which does
+ * no harm.
  */
 const NUMBER_TO_KEEP =
   /(?:^|[[:,])\s*(?!(?:0|-?[1-9]\d{0,14}|-?(?:0|[1-9]\d{0,8})\.\d{0,5}[1-9])(?:[\s,}\]]|$))-?\d[\d.eE+-]*(?:[\s,}\]]|$)/;
-/** Deeper than any answer. Deeper text goes to JSON.parse, which has its own limits. */
+/** Deeper than any answer. Deeper values are parsed again with a reviver, which has limits of its own. */
 const WALKED_NESTING_MAX = 100;
 
 /**

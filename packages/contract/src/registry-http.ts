@@ -25,8 +25,8 @@ const ANSWER_BYTES_MAX = 1024 * 1024;
 /** Characters of the registry's message that we quote. */
 const MESSAGE_LENGTH_MAX = 200;
 /**
- * These statuses answer the question: the object does not exist, or the registry does not accept its form. All others concern
- * the registry itself: authentication, time, limits, faults.
+ * These statuses answer the question: the object does not exist, or the registry does not accept its form, or it
+ * conflicts with another. All others concern the registry itself: authentication, time, limits, faults.
  */
 const ABOUT_THE_QUESTION: readonly number[] = [400, 404, 409, 422];
 
@@ -71,8 +71,8 @@ export async function askRegistry(
 }
 
 /**
- * Whether the registry itself answered, not a proxy or another server. Its error code tells: a missing object has a code of its
- * own (40401 and up). An unknown path has 404, or zero in Apicurio 2.
+ * Whether the registry itself answered, not a proxy or another server. The error code shows it: a missing object has a
+ * code of its own (40401 and up), while an unknown path has 404, or zero in Apicurio 2.
  */
 function isVerdict(status: number, body: JsonObject): boolean {
   const code = numberIn(body, 'error_code');

@@ -91,7 +91,7 @@ export class RecordRegistry {
 
   /**
    * Looks up the ids of the schemas that we will write.
-   * @throws RegistryError naming every topic whose schema is not registered, or the failure
+   * @throws RegistryError naming every subject that lacks our schema, or the first other failure
    */
   async prepare(topics: Iterable<string>): Promise<void> {
     const missing: string[] = [];
@@ -129,7 +129,10 @@ export class RecordRegistry {
     if (!this.#own.has(topic)) await this.#ownSchema(topic);
   }
 
-  /** Writes a record in the wire format. Synchronous, so the topic must be prepared or ready. */
+  /**
+   * Writes a record in the wire format. Synchronous, so the topic must be prepared or ready.
+   * @throws Error if it is not, or the record does not match the schema
+   */
   encode(topic: string, value: object): Buffer {
     const own = this.#own.get(topic);
     if (own === undefined) throw new Error(`the schema of ${topic} was not looked up before a record was written`);
@@ -154,7 +157,8 @@ export class RecordRegistry {
       };
     }
     const schemaId = bytes.readInt32BE(1);
-    // Not asked for: a gateway in front of the registry may have no route for it, and that looks like an outage.
+    // No look-up: a gateway in front of the registry may have no route for a negative id, which would look like an
+    // outage.
     if (schemaId < 0)
       return { kind: 'unreadable', problem: `schema id ${schemaId} is negative, so no registry has it` };
     const name = `${topic} ${schemaId}`;

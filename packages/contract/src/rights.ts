@@ -70,7 +70,7 @@ export function rightsOf(role: Role, settings: RightsSettings): Right[] {
       return [
         ...topics([...commands, names.operatorDecisions, names.operatorHolds, names.deadLetters], 'Read', 'Write'),
         ...topics([names.ledger, ...events], 'Read'),
-        // `doctor` checks that it exists and is configured correctly.
+        // `doctor` checks that the topics exist and are configured correctly.
         ...topics([...inputs, names.ledger, ...events, names.deadLetters], 'DescribeConfigs'),
         ...topics([names.observations], 'Describe'),
         right('group', group, 'literal', 'Describe'),

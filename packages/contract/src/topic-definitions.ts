@@ -1,12 +1,12 @@
 /**
- * How each topic of the contract is made: partitions and configuration, as data. Every start checks the values that the
- * processor relies on (topic-admin.ts). The rest are defaults that an operator may change.
+ * How each topic of the contract is created: partitions and configuration, as data. Every start checks the values that
+ * the processor relies on (topic-admin.ts). The rest are defaults that an operator may change.
  */
 import type { Config } from './config.ts';
 import { COMMAND_TYPES } from './commands.ts';
 import { jsonCopyOf, topicNames } from './topics.ts';
 
-/** The settings that decide how the topics are made. */
+/** The settings that decide how the topics are created. */
 export const TOPIC_SETTING_NAMES = ['TOPIC_PREFIX', 'LANES', 'LEDGER_RETENTION', 'COMMAND_MAX_AGE'] as const;
 
 export type TopicSettings = Pick<Config, (typeof TOPIC_SETTING_NAMES)[number]>;
@@ -48,7 +48,7 @@ const LEDGER_SEGMENT_BYTES = 64 * 1024 * 1024;
 /** Longest time that a superseded ledger record stays before compaction, however little has changed since. */
 const LEDGER_COMPACTION_LAG_MS_MAX = 6 * HOUR_MS;
 
-/** The definitions of every topic, the sandbox command's included. */
+/** The definitions of every topic, including the sandbox command's. */
 export function topicDefinitions(settings: TopicSettings): TopicDefinition[] {
   const names = topicNames(settings.TOPIC_PREFIX);
   const keyMemoryMs = settings.LEDGER_RETENTION;

@@ -39,7 +39,10 @@ export function everyTopic({ commands, ...others }: TopicNames): string[] {
   return [...Object.values(commands), ...Object.values(others)];
 }
 
-/** Their number of partitions is LANES. Not the sandbox command's: without SANDBOX_COMMANDS it may be missing, or made by anybody. */
+/**
+ * Topics whose number of partitions shows LANES. The sandbox command's topic does not: without SANDBOX_COMMANDS it may
+ * be missing, or anybody may have created it.
+ */
 export function topicsOfLanes(names: TopicNames): string[] {
   return everyTopic(names).filter((topic) => topic !== names.commands['simulate-uma-receive']);
 }
@@ -51,7 +54,7 @@ export function jsonCopyOf(topic: string): string {
   return topic.replace(/\.v1$/, JSON_COPY_END);
 }
 
-/** What to do about topics that seem to be missing. Another ledger has forgotten every key, and would pay keys again. */
+/** What to do about topics that seem to be missing. A new ledger knows no key, so keys would be paid again. */
 export function missingTopicsRemedy(topics: readonly string[]): string {
   const option = topics.some((topic) => topic.endsWith(JSON_COPY_END)) ? ' --json-copies' : '';
   const lost = topics.some((topic) => topic.includes('.internal.'))

@@ -8,7 +8,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 
-/** Each call and each log line uses the text. */
+/** The text is used often: by each call and each log line. */
 const CHECK_AGAIN_MS = 1_000;
 
 export class WatchedFile {

@@ -148,7 +148,10 @@ export class WriterLookUp {
     return [...texts.values()];
   }
 
-  /** The subject's latest version may have the id. A registry that lost its data knows no id at all; then we cannot tell. */
+  /**
+   * The subject's latest version may have the id.
+   * @throws RegistryError if the subject has no version: a registry that lost its data knows no id, so we cannot tell
+   */
   async #latestOr(subject: string, reader: ReaderRecord, schemaId: number, verdict: Writer): Promise<Writer> {
     const latest = await this.#ask('GET', `/subjects/${encodeURIComponent(subject)}/versions/latest`);
     if (latest.status !== 200) throw registryError({ kind: 'subject-missing', subjects: [subject] }, this.#access.url);

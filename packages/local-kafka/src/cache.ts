@@ -3,8 +3,8 @@
  *
  * Stages of an installation: look for the complete folder -> lock -> look again -> download into a private folder -> write
  * the completion marker -> rename. The rename makes it safe; the lock only avoids a second download, and two Mavens in one
- * local repository. So breaking a dead holder's lock is safe, and so are two holders at once, as in two containers that share a
- * cache.
+ * local repository. So it is safe to break a dead holder's lock, and to have two holders at once, as in two containers
+ * that share a cache.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -67,7 +67,7 @@ async function downloadTo(folder: string, pin: MavenPin, onProgress: (line: stri
     await download(pin, unfinished, `${folder}.maven.log`, onProgress);
     await writeFile(join(unfinished, MARKER), `${JSON.stringify({ coordinates: pin.coordinates }, null, 2)}\n`);
     await rename(unfinished, folder).catch(async (error: unknown) => {
-      // Another process was first; its folder has the same content.
+      // Another process was first, and its folder has the same content.
       if (!(await isComplete(folder))) throw error;
     });
   } finally {

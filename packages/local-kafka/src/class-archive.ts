@@ -15,7 +15,9 @@ const WRITTEN_MS_MAX = 120_000;
 /** @returns a server that is not started yet, with its data and logs in the directory and the flag for its JVM */
 export type ArchivedServer = (directory: string, flag: string) => Promise<Server>;
 
-/** Makes a missing archive: starts the server once, and ends it. Never rejects, because the archive is optional. */
+/**
+ * Makes a missing archive: starts the server once, and ends it. A failure is ignored, because the archive is optional.
+ */
 export async function makeClassArchive(
   jars: string,
   server: ArchivedServer,

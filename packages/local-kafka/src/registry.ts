@@ -26,7 +26,7 @@ export interface RegistryProgram {
   server(directory: string, port: number): Server;
 }
 
-/** @throws {EngineError} INVALID_OPTIONS, MAVEN_MISSING, DOWNLOAD_FAILED */
+/** @throws {EngineError} if ENGINE_REGISTRY is wrong, Maven is missing, or the download fails */
 export async function installRegistry(java: string, onProgress: (line: string) => void): Promise<RegistryProgram> {
   const pin = registryPin();
   if (pin === null) return srfake();
@@ -37,7 +37,7 @@ export async function installRegistry(java: string, onProgress: (line: string) =
   return apicurio(java, pin, folder, archiveFlags(folder));
 }
 
-/** Its database is a file, so that schema ids survive a restart, like the messages that carry them. */
+/** Its database is a file: schema ids must survive a restart, because the messages that carry them do. */
 function apicurio(java: string, pin: ApicurioPin, folder: string, flags: readonly string[]): RegistryProgram {
   const start = (directory: string, port: number): Promise<SupervisedProcess> =>
     startIn(directory, java, (home) => [

@@ -39,7 +39,7 @@ export class Server {
     }
   }
 
-  /** Waits for a further condition; fails like start(). */
+  /** Waits for a further condition. It throws like start(), but leaves the server running. */
   async waitUntil(probe: () => Promise<boolean>): Promise<void> {
     await waitUntilReady(this.#running(), probe);
   }

@@ -35,14 +35,14 @@ export interface SupervisedProcess {
   /** Process id of the program, not of its supervisor. */
   readonly pid: number;
   readonly logFile: string;
-  /** Resolves with the exit code, 128 + n after signal n. */
+  /** Resolves with the exit code, 128 + n after signal n; -1 if the supervisor was killed. */
   readonly ended: Promise<number>;
   hasEnded(): boolean;
   /** Does nothing if the program has ended. */
   signal(name: NodeJS.Signals): void;
   /** Wakes it if paused, then SIGTERM, and SIGKILL after graceMs; 0: SIGKILL at once. Resolves once the program is gone. */
   end(graceMs: number): Promise<void>;
-  /** SIGKILL to it and to its descendants, which may have outlived it. */
+  /** SIGKILL to the program and its descendants, and to the supervisor. */
   killAll(): Promise<void>;
 }
 

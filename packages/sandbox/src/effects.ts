@@ -1,7 +1,7 @@
 /**
  * Counts for outside tests: how often each operation was called and how often it took effect, per Idempotency-Key, per
- * executed quote and per rejected transaction. A call is a request that reached its operation, with any outcome; an effect is
- * a change of the service's state.
+ * executed quote and per rejected transaction. A call is a request for an operation with valid headers, even if the
+ * rate limit or a fault rule stops it; an effect is a change of the service's state.
  */
 import { OPERATIONS, type Operation } from './operations.ts';
 

@@ -12,7 +12,7 @@ import {
 import type { Reply } from './replies.ts';
 
 interface StoredReply {
-  /** The request's path id and body, as received. */
+  /** The request's path id, query and body, as received. */
   request: string;
   reply: Reply;
   storedAtMs: number;

@@ -1,7 +1,8 @@
 /**
  * How money moves over time: the plan of a payment, step by step, and its entries in the books.
  *
- *   outgoing  CREATED -> PENDING -> (execution) PROCESSING -> SENT -> COMPLETED | REJECTED | FAILED -> REFUNDED
+ *   outgoing  CREATED -> PENDING -> (execution) PROCESSING -> SENT -> COMPLETED | REJECTED | FAILED
+ *             PROCESSING, PENDING (a timeout) -> FAILED; COMPLETED, FAILED -> REFUNDED
  *             CREATED, PENDING -> EXPIRED at the quote's expiresAt
  *   incoming  CREATED -> PENDING -> COMPLETED | REJECTED | FAILED; COMPLETED -> REFUNDED
  *
@@ -90,7 +91,9 @@ export function executeQuote(world: World, quote: Quote, nowMs: number): void {
   follow(world, transaction, planOf(transaction, world.settings.settleMs, world.settings.settleMs), nowMs);
 }
 
-/** A new incoming payment: takes the money from the sender and waits `waitMs` before it is done. */
+/**
+ * A new incoming payment: takes the money from the sender, and completes after `waitMs` unless its scenario differs.
+ */
 export function receive(world: World, transaction: Transaction, waitMs: number): void {
   world.books.post(`the arrival of ${transaction.id}`, takeLines(transaction));
   follow(world, transaction, planOf(transaction, waitMs, world.settings.settleMs), transaction.createdAtMs);

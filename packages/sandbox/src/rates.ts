@@ -37,7 +37,7 @@ export function priceOf(sending: Currency, receiving: Currency, side: LockedSide
   const scaledRate = divideRounded(scaledPriceOf(receiving) * RATE_SCALE, scaledPriceOf(sending));
   const sendingUnit = 10n ** BigInt(sending.decimals);
   const receivingUnit = 10n ** BigInt(receiving.decimals);
-  // The amount after fees is converted; rounding never favours the payer.
+  // The amount after fees is converted; the converted amount is never rounded in the payer's favour.
   const convertedWhenReceiving = divideUp(lockedAmount * scaledRate * sendingUnit, receivingUnit * RATE_SCALE);
   const feeBase = side === 'SENDING' ? lockedAmount : convertedWhenReceiving;
   const variableFee = (feeBase * VARIABLE_FEE_NUMERATOR) / VARIABLE_FEE_DENOMINATOR;

@@ -18,7 +18,7 @@ export type Scenario =
   | { kind: 'refused'; code: 'INSUFFICIENT_BALANCE' | 'ACCOUNT_CLOSED'; message: string }
   /** Accepted, and fails on the way. */
   | { kind: 'fails'; failureReason: FailureReason }
-  /** The receiving institution rejects the payment, which is refunded. */
+  /** The receiving institution rejects the payment, and the money goes back. */
   | { kind: 'rejected' }
   /** Stays PENDING for a while, then fails. */
   | { kind: 'times-out' }

@@ -100,7 +100,7 @@ export interface AccountSeed {
   platformCustomerId?: string;
 }
 
-/** Covers a thousand of the largest quotes, in any currency. */
+/** Covers nearly a thousand of the largest quotes, with an amount locked in the account's currency. */
 const STARTING_BALANCE = 9_000_000_000_000_000_000n;
 
 /** Protects the machine's memory: beyond this, creating returns 503 until a reset. */

@@ -29,7 +29,7 @@ const MAP_ENTRIES_MAX = 200;
 export const requiredText = z.string().min(1, 'must not be empty');
 /** An id that goes into a URL path. A dot segment would change the path, even percent-encoded. */
 export const requiredId = requiredText.refine((id) => id !== '.' && id !== '..', 'must not be a dot segment');
-/** An empty one would be looked for, and never found. */
+/** An empty id would be looked up, and never found. */
 export const optionalId = orNull(requiredText);
 export const optionalText = orNull(z.string());
 

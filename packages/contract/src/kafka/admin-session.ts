@@ -1,8 +1,8 @@
 /**
  * One use of kafkajs' admin client, from connecting to disconnecting.
  *
- * Right after a topic is made, or while a leader moves, requests of the admin client fail although they would succeed a
- * moment later. Its view of the leaders stays stale, so we repeat the whole use with a fresh client.
+ * Right after a topic is created, or while a leader moves, requests of the admin client fail although they would
+ * succeed a moment later. Its view of the leaders stays stale, so we repeat the whole use with a fresh client.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin, Kafka } from 'kafkajs';

@@ -278,7 +278,10 @@ function requireWithinLimit(expandedBytes: number): void {
   if (expandedBytes > DECOMPRESSED_BYTES_MAX) throw new Error(`it would expand to up to ${expandedBytes} bytes`);
 }
 
-/** Turns any failure to expand a batch, a library's or our own, into one clear error. */
+/**
+ * Turns a failure to expand a batch, a library's or our own, into one clear error; a lack of memory into a retriable
+ * one.
+ */
 function asUnreadableBatch(
   codecName: string,
   decompress: (batch: Buffer) => Promise<Buffer>,

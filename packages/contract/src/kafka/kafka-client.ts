@@ -1,6 +1,6 @@
 /**
- * Makes kafkajs clients from the settings. One client per group member and per lane: kafkajs shares its offset cache and its
- * connections within a client, and dropping one lane's connection must not harm another.
+ * Makes kafkajs clients from the settings. In the processor each consumer and producer has a client of its own: kafkajs
+ * shares its offset cache and its connections within a client, and a dropped connection must not harm others.
  */
 import type tls from 'node:tls';
 import kafkajs, { type Kafka, type KafkaConfig, type SASLOptions } from 'kafkajs';
@@ -41,8 +41,8 @@ export const LANE_RETRY = { initialRetryTime: 3, maxRetryTime: 500, retries: 15,
  */
 export const CONSUMER_RETRY = { initialRetryTime: 50, maxRetryTime: 400, retries: 5, factor: 0.2, multiplier: 1.6 };
 /**
- * A leader that is cut off from the other brokers answers consumers without an error, and without new records. Metadata, asked of any
- * broker, tells the leaders in charge.
+ * A leader that is cut off from the other brokers answers consumers without an error, and without new records. So
+ * consumers refresh the metadata this often: any other broker names the current leaders.
  */
 export const CONSUMER_METADATA_MS_MAX = 15_000;
 /** For connecting, and for tools: an error surfaces after about half a minute. */

@@ -56,8 +56,8 @@ export function kafkaLogEvent(entry: LogEntry, client: string): Parameters<Kafka
 }
 
 /**
- * The same for all clients of a process: each fault is logged at once, then once a minute with its count. Debug lines pass
- * unlimited.
+ * A log to share among all clients of a process: each fault is logged at once, then once a minute with its count. Debug
+ * lines are not limited.
  * @param nowMs of a clock that never goes back
  */
 export function withoutRepeats(log: KafkaLog, nowMs: () => number): KafkaLog {

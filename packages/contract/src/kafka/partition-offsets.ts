@@ -13,7 +13,8 @@ export interface PartitionOffsets {
 
 /**
  * Where a group continues to read.
- * @param committed its offset; undefined: it has none. One outside the partition belongs to a deleted topic of the same name
+ * @param committed its offset; undefined: it has none. Outside the bounds it does not count: retention deleted its
+ *   records, or the topic was recreated
  */
 export function readsFrom({ high, low }: PartitionOffsets, committed: bigint | undefined): bigint {
   return committed === undefined || committed < low || committed > high ? low : committed;

@@ -1,8 +1,8 @@
-/** Makes topics and waits until they can be used. */
+/** Creates topics and waits until they can be used. */
 import type { ITopicConfig, Kafka } from 'kafkajs';
 import { withAdmin } from './admin-session.ts';
 
-/** How long the brokers may take to make the topics. */
+/** How long the brokers may take to create the topics. */
 const CREATION_TIMEOUT_MS = 15_000;
 
 /** @throws the broker's error, such as a replication factor beyond the brokers */

@@ -1,6 +1,6 @@
 /**
- * GET /transactions: twelve parameters, pages by cursor. A cursor is a position in the timeline, bound to its filters and signed. The
- * service rejects one that was invented, cut, or used with other filters.
+ * GET /transactions: twelve parameters, pages by cursor. A cursor is the id of a page's last transaction, signed
+ * together with the filters. The service rejects one that was invented, cut, or used with other filters.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { z } from 'zod';
