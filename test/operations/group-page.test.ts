@@ -162,7 +162,7 @@ describe('the page of a group', () => {
     await expectNothingWide(opened);
     // Taken over: a warning remains.
     for (const lane of [4, 5]) asked.setLane(lane, asked.lane());
-    await opened.page.getByText('All of them are open with other members.').waitFor();
+    await opened.page.getByText('Other members have opened all of them.').waitFor();
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, with warnings');
   });
 

@@ -1,5 +1,5 @@
 /**
- * Polls the processor for the state of its group.
+ * Polls the processor for the state of its group. The search also asks through it.
  *
  *   asking -> answered -> (2 s) -> asking
  *   asking -> not answering -> (2 s, doubled up to 30 s) -> asking

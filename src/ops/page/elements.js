@@ -1,4 +1,4 @@
-/** Makes and changes nodes without markup: every text goes in as text. */
+/** Creates and changes nodes without markup: every text is inserted as text, never as HTML. */
 
 /**
  * @typedef {{ text: string, kind?: 'good' | 'warning' | 'bad' | 'quiet', isNumber?: boolean, title?: string }} Cell
@@ -30,7 +30,7 @@ export function element(name, { className, text } = {}, ...children) {
 }
 
 /**
- * Only if it differs, so that an operator's selection stays.
+ * Sets the text only if it differs, so that an operator's selection stays.
  * @param {Element} target
  * @param {string} text
  */

@@ -10,7 +10,10 @@ import { count, counted, duration, inWords, LETTERS_MAX, ranges, UNFINISHED } fr
 
 /** A command that waits longer is worth a look. */
 const BEHIND_SECONDS = 60;
-/** Settling takes one timeout plus the settling time. Older doubt means that something blocks it. */
+/**
+ * Age of a command since its publication. Settling a doubt takes one timeout plus the settling time, unless it is
+ * blocked.
+ */
 const DOUBT_SECONDS = 5 * 60;
 /** Publishers end their transactions within seconds. */
 const HELD_BACK_SECONDS = 30;
@@ -18,14 +21,14 @@ const HELD_BACK_SECONDS = 30;
 const STANDSTILL_SECONDS = 30;
 /** About what a large group writes in a second. */
 const LEDGER_BEHIND_RECORDS = 10_000;
-/** The reason of a member that leaves its lanes to others begins so. No command waits for such a member. */
+/** How the reason of a member that leaves its lanes to others begins. No command waits for such a member. */
 const ASIDE = 'stands aside';
 const FAULTS_PERCENT = 10;
 /** Fewer calls than this say nothing. */
 const FAULTS_CALLS_MIN = 10;
 
 /**
- * First operators' holds and missing members, then what blocks members, what waits for people, and the rest.
+ * First operators' holds and missing members, then what blocks members, UNKNOWN results, and the rest.
  * @param {GroupState} state
  */
 export function findingsOf(state) {
@@ -94,7 +97,8 @@ function unknown({ unknownResults }) {
 }
 
 /**
- * One per order, which may hold several commands. A release may have reached some lanes of one of them only.
+ * One finding per order, which may hold several command types; one more for types that a release ended only in some
+ * lanes.
  * @param {GroupState} state
  */
 function holds({ holds: inForce, lanesConfigured }) {
@@ -193,7 +197,7 @@ function lanesInWords(lanes) {
 }
 
 /**
- * Not only after a start: opening a lane also means reading the ledger.
+ * Also long after a start: a lane that is taken over opens only once its ledger is read.
  * @param {GroupState} state
  */
 function ledgerBehind({ members }) {

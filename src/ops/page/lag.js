@@ -1,4 +1,4 @@
-/** What waits in Kafka, why, and whether it grows. Pure. */
+/** How much waits in Kafka, why, and whether it grows. Pure. */
 import { CAUSES, count, duration, FAULTS, inWords } from './words.js';
 
 /** @typedef {import('../group/group-state.ts').GroupState} GroupState */
@@ -49,8 +49,8 @@ export function isLagKnown(state, command) {
 }
 
 /**
- * Whether any member has restored its copy of the ledger. Only then are UNKNOWN results known: they come from the copy that is least
- * behind.
+ * Whether any member has restored its copy of the ledger. Only then are UNKNOWN results known: they come from the copy
+ * that is least behind.
  * @param {GroupState} state
  */
 export function isLedgerRead({ members }) {
@@ -112,7 +112,7 @@ export function trend({ samples }) {
 }
 
 /**
- * The oldest sample of the last `ms` since which the number of counted inputs has stayed the same. A lane that is handed over
+ * The oldest sample within the last `ms` since which the same number of inputs is counted. A lane that is handed over
  * takes its lag along, which is neither growth nor fall.
  * @param {readonly Sample[]} samples
  * @param {Sample} last
@@ -133,7 +133,7 @@ function msBetween(earlier, later) {
 }
 
 /**
- * How many results, of any outcome, the last `ms` brought; null: no sample is that old.
+ * How many results, of any outcome, came within the last `ms`; null: no sample is that old.
  * @param {GroupState} state
  * @param {number} ms
  */

@@ -14,7 +14,7 @@ export function memberFindings(state) {
 }
 
 /**
- * The lanes that it has, or had when it left, as far as we know.
+ * The lanes that the member has, or had when it left, as far as we know.
  * @param {Member} member
  */
 export function lastLanes({ assigned, figures, owned }) {
@@ -49,7 +49,7 @@ function gone(state) {
     const text = `Member ${member.process} ${since}. It owned ${had}.`;
     const notOpen = `${lanesAre(waiting)} not open anywhere yet; commands there wait in Kafka. `;
     const notReported = `${lanesAre(unreported)} with members that send no report. `;
-    const others = lanes.length === 0 ? '' : 'All of them are open with other members. ';
+    const others = lanes.length === 0 ? '' : 'Other members have opened all of them. ';
     const where = `${waiting.length > 0 ? notOpen : ''}${unreported.length > 0 ? notReported : ''}`;
     const why = `${where === '' ? others : where}${lastReport(member, nowMs)}`;
     return finding(text, STEPS.memberGone, why, waiting.length > 0);
@@ -65,7 +65,7 @@ function wasEnding({ figures }) {
 }
 
 /**
- * Whether at least as many members have joined since as have left: a restart is no loss.
+ * Whether at least as many members have started since then as have left: a restart is no loss.
  * @param {GroupState} state
  * @param {Member} member
  */
@@ -85,7 +85,7 @@ function silent({ at, members }) {
       const since = member.faultSince === null ? '' : ` since ${momentAgo(member.faultSince, nowMs)}`;
       const text = `No report from member ${member.process}${since}: ${inWords(MEMBER_FAULTS, member.fault ?? '')}`;
       const lanes = lastLanes(member);
-      const its = lanes.length === 0 ? '' : `Nothing of its lanes (${ranges(lanes)}) is counted here. `;
+      const its = lanes.length === 0 ? '' : `This page does not count its lanes (${ranges(lanes)}). `;
       const { address } = member;
       const step =
         address === null ? STEPS.memberSilent : { ...STEPS.memberSilent, command: `curl -sS ${address}/health/ready` };

@@ -7,7 +7,7 @@ import { count, counted, duration, inWords, MEMBER_FAULTS, ranges, timeOfDay, in
 /** @typedef {GroupState['members'][number]} Member */
 /** @typedef {import('./elements.js').Cell} Cell */
 
-/** More would be hard to take in; the JSON has them all. */
+/** More would be hard to read; the JSON has them all. */
 const EVENTS_SHOWN_MAX = 50;
 
 /** @param {GroupState} state */

@@ -24,14 +24,18 @@ const REASONS = {
     'cli doctor --rights --role processor',
   ),
   'Kafka access cannot be checked': step('Check the brokers and the network.', 'PaymentsKafkaNotAnswering', DOCTOR),
-  draining: step('It ends its calls, commits their answers and hands its lanes over. Nothing to do.', null, null),
+  draining: step(
+    'It is shutting down: it ends its calls, commits the answers and hands over its lanes. Nothing to do.',
+    null,
+    null,
+  ),
   'not yet assigned': step(
     'After a start this passes within seconds. If not, Kafka or the registry does not answer: see the log.',
     'PaymentsKafkaNotAnswering',
     DOCTOR,
   ),
   'group not confirmed': step(
-    'Check the brokers and the network. Another member may take its lanes over.',
+    'Check the brokers and the network. Another member may take over its lanes.',
     'PaymentsMemberNotReady',
     DOCTOR,
   ),
@@ -57,7 +61,7 @@ const REASONS = {
     'cli schemas check',
   ),
   'the schema registry': step(
-    'Commands with a schema not yet known wait in Kafka. None is lost or refused. Check the registry.',
+    'Commands whose schema is not known yet wait in Kafka. None is lost or refused. Check the registry.',
     'PaymentsOldestUnansweredTooOld',
     'cli schemas check',
   ),
@@ -78,7 +82,7 @@ const REASONS = {
     DOCTOR,
   ),
   'payment service held': step(
-    'These members make no calls and check the service every few seconds. Commands of their lanes wait in Kafka; none is refused. After a minute, members that the service serves take the lanes over.',
+    'These members make no calls and check the service every few seconds. Commands of their lanes wait in Kafka; none is refused. After a minute, members that the service serves take over the lanes.',
     'PaymentsServiceHeld',
     DOCTOR,
   ),
@@ -113,7 +117,11 @@ export const STEPS = {
     DOCTOR,
   ),
   lanesUnreported: step('A takeover passes within seconds; longer after a crash.', 'PaymentsLanesNotOpen', DOCTOR),
-  otherRelease: step('Normal during an upgrade. The sums here leave out what it does not report.', 'member-gone', null),
+  otherRelease: step(
+    'Normal during an upgrade. Totals on this page lack what it does not report.',
+    'member-gone',
+    null,
+  ),
   held: step(
     'The command prints who holds them, why and since when. Release them once the reason no longer applies.',
     'PaymentsHoldLasts',
@@ -126,7 +134,7 @@ export const STEPS = {
   ),
   behind: step('', 'PaymentsOldestUnansweredTooOld', LAG),
   callFaults: step(
-    'They are retried or settled, as each operation allows. Check the payment service.',
+    'Calls are retried, or their doubt is settled, as each operation allows. Check the payment service.',
     'PaymentsBreakerOpen',
     DOCTOR,
   ),
@@ -151,7 +159,7 @@ export const STEPS = {
     LAG,
   ),
   ledgerHeldBack: step(
-    "The transaction is the processor's own. Do not abort it before you have read the runbook: aborting it could cause a second payment. No member can take the lane over until it ends.",
+    "The transaction is the processor's own. Do not abort it before you have read the runbook: aborting it could cause a second payment. No member can take over the lane until it ends.",
     'PaymentsCommandsHeldBack',
     DOCTOR,
   ),
@@ -161,12 +169,12 @@ export const STEPS = {
     LAG,
   ),
   ledgerBehind: step(
-    "A lane that it takes over opens once it has read that lane's records. If no other member has read the ledger, holds and UNKNOWN results are missing or old, too.",
+    "A lane that it takes over opens once it has read that lane's records. If no other member has read the ledger, holds and UNKNOWN results here are missing or out of date.",
     'lost-volume',
     null,
   ),
   staleEnds: step(
-    'Lag, ages, holds and UNKNOWN results are that old, too, unless another member answers. Check the brokers and the network.',
+    'Lag, ages, holds and UNKNOWN results here are as old as that, unless another member reports them. Check the brokers and the network.',
     'PaymentsKafkaNotAnswering',
     DOCTOR,
   ),

@@ -192,7 +192,7 @@ export function figuresOf(state) {
 }
 
 /**
- * Lanes whose commands nobody counts may have more.
+ * Lanes that no member counts may add to the value.
  * @param {string} value
  * @param {GroupState} state
  */

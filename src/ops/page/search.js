@@ -25,7 +25,7 @@ export class Search {
     });
   }
 
-  /** The token is gone, so what it gave access to must go too. */
+  /** Clears the search: without the token, its data must not stay on the page. */
   forget() {
     this.#asked += 1;
     this.#input.value = '';

@@ -21,7 +21,7 @@ export function blockedOperations(state) {
 }
 
 /**
- * Where something applies, as ` at a, b`; empty if it applies at all members that report.
+ * The members where something applies, as ` at a, b`; empty if it applies at all members that report.
  * @param {GroupState} state
  * @param {readonly string[]} processes
  */

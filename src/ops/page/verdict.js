@@ -7,7 +7,7 @@ import { counted, duration } from './words.js';
 /** @typedef {import('./next-steps.js').Finding} Finding */
 /** @typedef {{ level: 'good' | 'warning' | 'bad', headline: string, summary: string, findings: Finding[] }} Verdict */
 
-/** The objective for one command. If one has waited longer and none got a result in that time, nothing works. */
+/** The objective for one command. If one has waited for this long and none got a result in that time, nothing works. */
 const ANSWERED_WITHIN_SECONDS = 30;
 
 /**
@@ -28,7 +28,7 @@ export function verdictOn(state) {
       : isHeldEverywhere(state)
         ? 'No call of these types begins.'
         : 'Lanes that have not confirmed it may still begin calls of these types.';
-    const summary = `${calls} Commands wait until they are released. At their time limit they end EXPIRED, or UNKNOWN if a call is in doubt.`;
+    const summary = `${calls} Commands wait until the hold ends. At their time limit they end EXPIRED, or UNKNOWN if a call is in doubt.`;
     return { level: findings.some(({ isBad }) => isBad) ? 'bad' : 'warning', headline, summary, findings };
   }
   if (isNothingAnswered(state)) {
@@ -64,7 +64,7 @@ function heldCommands({ holds }) {
 }
 
 /**
- * Whichever order holds a lane: one lane may follow a newer order than another.
+ * Whether every held type is held in all lanes, by whichever order: lanes may follow different orders.
  * @param {GroupState} state
  */
 function isHeldEverywhere({ holds, lanesConfigured }) {
