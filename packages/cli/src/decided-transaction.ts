@@ -53,8 +53,8 @@ const PAGES_MAX = 100;
 const SHOWN_MAX = 10;
 
 /**
- * Looks the transaction up in the service's list, from a week before the command's first call to an hour after its
- * last, and compares it with the command. If it fits, looks for others that fit too.
+ * Compares the transaction with the command. If it fits, but the command does not name it, looks for others that fit
+ * too. The look-up covers the service's list from a week before the command's first call to an hour after its last.
  * @param api started
  */
 export async function checkTransaction(api: Lists, transactionId: string, entry: Entry): Promise<CheckedTransaction> {

@@ -51,7 +51,7 @@ export async function checkSettling(
   const published = changes === null ? [] : [lookForPublishedEffect(transactionId, entry, changes)];
   if (transactionId === null) {
     const note =
-      'no transaction is named, so nothing was compared, and the result will not name the transaction that this command paid. If you found it, give --transaction-id';
+      'no transaction is named, so nothing was compared, and the result will not name the transaction of this command. If you found it, give --transaction-id';
     const unseen = 'no transaction is named, so nothing was looked up at the service: list its transactions first';
     return [{ doubt: null, notes: [decision === 'EXECUTED' ? note : unseen] }, ...published];
   }

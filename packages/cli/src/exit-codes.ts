@@ -4,7 +4,10 @@ import { shownLine } from './output.ts';
 
 export const EXIT_CODES = {
   ok: { code: 0, meaning: 'done; an awaited command was ACCEPTED, a decision carried out' },
-  failed: { code: 1, meaning: 'failed: Kafka, the registry or the service did not answer, or refused' },
+  failed: {
+    code: 1,
+    meaning: 'failed: Kafka, the registry or the service did not answer, refused, or was not read in full',
+  },
   usage: { code: 2, meaning: 'the command line or the command it describes is wrong; nothing was sent' },
   notFound: { code: 3, meaning: 'the requested object does not exist' },
   notAccepted: {

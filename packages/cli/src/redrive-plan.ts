@@ -214,7 +214,7 @@ export function readyOf(
   ].filter((one) => one !== null);
   const [doubt] = doubts;
   if (isBulk) {
-    if (doubt !== undefined) throw unsent('refused', `${doubt}. If it is not, redrive this one alone`);
+    if (doubt !== undefined) throw unsent('refused', `${doubt}. If it is a different payment, redrive this one alone`);
     const other = taken.get(target.key);
     if (other !== undefined) {
       throw unsent(

@@ -85,7 +85,7 @@ export async function within(
 }
 
 export function lateText(what: string, forMs: number): string {
-  return `the end of ${what}: ${forMs} ms were not enough`;
+  return `the end of ${what}: it took longer than ${forMs} ms`;
 }
 
 /** For lists: the list may be incomplete, and an empty one proves nothing. @throws CliFailure */

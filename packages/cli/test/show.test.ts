@@ -187,7 +187,7 @@ describe('show KEY', () => {
     expect((run.documents[0]?.published as unknown[]).length).toBeLessThan(2);
     expect(JSON.stringify(run.documents[0]?.notRead)).toContain('before the newest 1 (--newest)');
     const late = await show(key, '--read-for', '1ms');
-    expect(late.stdout + late.stderr).toMatch(/the end of .*: 1 ms were not enough/);
+    expect(late.stdout + late.stderr).toMatch(/the end of .*: it took longer than 1 ms/);
   });
 
   test('exits with 3 for a key that is known nowhere, and with 2 for what is no key', async () => {

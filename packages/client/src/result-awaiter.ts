@@ -43,7 +43,7 @@ export class ResultAwaiter {
   }
 
   /**
-   * @returns the result that answers the request. If an operator can decide on it, the promise first waits until this
+   * @returns the result that answers the request. If an operator can decide on it, the promise waits until this
    *   reader has caught up with its partition, and then resolves to the latest revision
    * @throws PaymentClientError: NO_RESULT if none came in time (the command may be in progress or done, or may never
    *   have arrived), RESULT_UNREADABLE, TOO_MANY, CLOSED, or the code with which the subscription ended; INVALID_OPTION

@@ -28,9 +28,8 @@ const INT64_MAX = 2n ** 63n - 1n;
 const INT64_DIGITS_MAX = 19;
 
 /**
- * Finds a number that JavaScript might write differently. Safe are only integers of up to 15 digits, and decimals with
- * up to 9 digits before the point and 6 after it, without a trailing zero. It also matches inside strings, which does
- * no harm.
+ * Finds a number that JavaScript might write differently. It spares integers of up to 15 digits, and decimals of up to
+ * 9 digits before the point and 6 after it without a trailing zero. It also matches inside strings, which does no harm.
  */
 const NUMBER_TO_KEEP =
   /(?:^|[[:,])\s*(?!(?:0|-?[1-9]\d{0,14}|-?(?:0|[1-9]\d{0,8})\.\d{0,5}[1-9])(?:[\s,}\]]|$))-?\d[\d.eE+-]*(?:[\s,}\]]|$)/;

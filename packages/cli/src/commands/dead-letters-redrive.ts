@@ -164,7 +164,7 @@ async function redriveMany(
   const { beyond, letters, redriven } = await readLettersOf(settings, reason, options.notes, flags.limit);
   if (redriven > 0)
     output.note(
-      `left out: ${redriven} with the reason ${reason} that were redriven or acknowledged before. Whether a redriven one was published, \`show\` of its new key shows`,
+      `left out: ${redriven} with the reason ${reason} that were redriven or acknowledged before. To see whether a redriven one was published, use \`show\` with its new key`,
     );
   if (beyond > 0) output.note(`left out: ${beyond} beyond --limit ${flags.limit}`);
   if (letters.length === 0) {

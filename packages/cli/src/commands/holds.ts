@@ -8,11 +8,11 @@ import { requireAllRead } from '../topic-reading.ts';
 export function addHoldsCommand(program: CliCommand): void {
   program
     .command('holds')
-    .description("list operators' holds and releases, oldest first: who gave them, why, and for what time")
+    .description("list operators' holds and releases, oldest first: who ordered them, why, and until when")
     .details(
       `
-It reads the topic that keeps every hold and release. Whether each lane has confirmed one, \`hold\`, \`release\` and the page
-of any processor show.
+It reads the topic that keeps every hold and release. It does not show whether each lane has confirmed one: \`hold\`,
+\`release\` and the page of any processor do.
 Settings: KAFKA_BROKERS, TOPIC_PREFIX.
 
 Examples:

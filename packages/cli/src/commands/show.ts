@@ -119,7 +119,7 @@ async function showKey(settings: ClientSettings, key: string, options: ShowOptio
   if (isUnknown(ofLane)) {
     const partitions = [...new Set(story.messages.map(({ partition }) => partition))].join(', ');
     output.note(
-      `on partition ${partitions}, not on the partition of its key. Below LANES, a processor will move it there, then admit it; its publisher should use the murmur2 partitioner. No processor reads a partition from LANES on, which was added: see docs/runbooks/more-lanes.md`,
+      `on partition ${partitions}, not on the partition of its key: its publisher should use the murmur2 partitioner. If the partition is below LANES, a processor will move the message, then admit it. No processor reads partitions that were added beyond LANES: see docs/runbooks/more-lanes.md`,
     );
   }
   output.document(storyDocument(story, options.unmasked), storyText(story, options.unmasked));

@@ -137,7 +137,7 @@ export function runningEntryOf({ entries }: Pick<Story, 'entries'>): Entry | nul
   return entry?.phase.state === 'DONE' ? null : entry;
 }
 
-/** A message waits, and the ledger has forgotten its key: what was read is about an earlier command. */
+/** A message waits, and the ledger has forgotten its key: the other records are about an earlier command. */
 export function hasNewCommand(story: Story): boolean {
   return story.messages.some((message) => roleOf(message, story) === 'new-command');
 }
