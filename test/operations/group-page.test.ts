@@ -201,7 +201,7 @@ describe('the page of a group', () => {
     expect(await opened.text()).toContain('1 of 3 members reporting.');
     expect(await opened.page.locator('#headline').innerText()).toBe('Working, with warnings');
     const command = opened.page.locator('#findings li').first().locator('code');
-    expect(await command.innerText()).toMatch(/^curl -sS http:\/\/127\.0\.0\.1:\d+\/health\/ready$/);
+    expect(await command.innerText()).toMatch(/^node -e "fetch\('http:\/\/127\.0\.0\.1:\d+\/health\/ready'\)/);
     expect(await opened.text()).toMatch(/Admitted, unfinished\s+0 or more/);
     await expectNothingWide(opened);
   });

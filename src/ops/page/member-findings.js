@@ -87,10 +87,17 @@ function silent({ at, members }) {
       const lanes = lastLanes(member);
       const its = lanes.length === 0 ? '' : `This page does not count its lanes (${ranges(lanes)}). `;
       const { address } = member;
-      const step =
-        address === null ? STEPS.memberSilent : { ...STEPS.memberSilent, command: `curl -sS ${address}/health/ready` };
+      const step = address === null ? STEPS.memberSilent : { ...STEPS.memberSilent, command: askingCommand(address) };
       return finding(text, step, `${its}${lastReport(member, nowMs)}`);
     });
+}
+
+/**
+ * Asks a member from where it is pasted. The image has Node, and no curl.
+ * @param {string} address with no character that a shell interprets
+ */
+function askingCommand(address) {
+  return `node -e "fetch('${address}/health/ready').then(async (it) => console.log(it.status, await it.text()), console.error)"`;
 }
 
 /**
