@@ -92,7 +92,7 @@ function objectOf(otherFieldsJson: string): JsonObject {
   return value;
 }
 
-/** One path segment for any id. URL parsers drop `.` and `..` even if encoded: commands with such ids are INVALID. */
+/** One path segment for any id. Encoding cannot save `.` and `..`, which URL parsers drop: commands with such ids are INVALID. */
 function pathSegment(id: string): string {
   return /^\.+$/.test(id) ? '%2E'.repeat(id.length) : percentEncoded(id);
 }

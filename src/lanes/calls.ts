@@ -4,7 +4,7 @@
  *
  *   claim     the right to an intent: bounded per class of work and lane, and by what the operation's breaker allows;
  *             an intent whose call must start at once also reserves a slot
- *   prepare   keeps the request that the lane built before it commits the intent, so that one that cannot be built fails only its entry
+ *   prepare   keeps the request. The lane builds it before it commits the intent: a request that cannot be built fails only its entry
  *   begin     the intent is committed: the call waits for a slot; `CallScheduler` picks the next one. There are as many slots
  *             as connections, so that nothing queues between the last check and the socket
  *   running   the call has just passed the gate; the answer comes within the call's deadline
@@ -27,7 +27,7 @@ import type { CommandTraces } from './command-traces.ts';
 
 export type CallEnd =
   | { kind: 'answered'; reading: Reading; span: CallSpan }
-  /** The gate or the service's state stopped it from starting. */
+  /** It never began: the gate, the service's state, a drain or the loss of its lane prevented it. */
   | { kind: 'not-begun'; reason: string };
 
 /** Gets a call's outcome, and decides right before its start whether it may begin. */
@@ -68,7 +68,7 @@ export type Adoption =
   /** This process has forgotten too much to be sure: treat the intent as another process's. */
   | 'unknown';
 
-/** How many begun attempts are remembered for lost lanes, at most; their new owners settle them within minutes. */
+/** Limit on begun attempts remembered for lost lanes. New owners settle their intents within minutes, so the oldest can go. */
 const RELEASED_MAX = 20_000;
 
 export interface CallsOptions {
@@ -152,7 +152,7 @@ export class Calls {
     return 'adopted';
   }
 
-  /** The lane has committed the attempt's consequences. */
+  /** Forgets the attempt: its consequences are committed, it had none, or its intent was never committed. */
   settle(attemptId: string): void {
     const attempt = this.#attempts.get(attemptId);
     if (attempt === undefined) return;

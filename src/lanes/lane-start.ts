@@ -15,9 +15,9 @@ import { kafkaStep, type StartStep, type StartSteps } from './start-steps.ts';
 
 /** Interval between checks whether the ledger has been read. */
 const STEP_MS = 100;
-/** After this time the process joins anyway, unless a lane has no records yet. Others may need help, and an endless start must show. */
+/** After this time the process joins anyway, unless a lane has no records yet. Others may need help, and an endless start must become visible. */
 const READ_MS_MAX = 600_000;
-/** Timeout of the requests and connections that a lane's takeover needs. Healthy brokers answer sooner. */
+/** How long the warm-up waits for what a takeover needs; requests and connections continue after that. Healthy brokers answer sooner. */
 const TRIES_MS_MAX = 2_000;
 
 /** The ledger was written with another LANES. With ours, a key may belong to a lane that does not know it: copies would be paid again. */
@@ -68,17 +68,17 @@ export class LaneStart {
     if (!(await this.#step('opening the ledger', () => ledger.open()))) return false;
     watch.start();
     this.#isWarmingUp = true;
-    if (!(await this.#step('reading the ledger', () => this.#warmUp(), { mayLast: true }))) return false;
+    if (!(await this.#step('reading the ledger', () => this.#warmUp(), { mayTakeLong: true }))) return false;
     this.#isWarmingUp = false;
     return this.#step('joining the consumer group', () => this.#join());
   }
 
   /** @returns false: the process was stopped before the step was done */
-  async #step(what: string, attempt: () => Promise<void>, more: Pick<StartStep, 'mayLast'> = {}): Promise<boolean> {
+  async #step(what: string, attempt: () => Promise<void>, more: Pick<StartStep, 'mayTakeLong'> = {}): Promise<boolean> {
     const { isOver, settings, steps } = this.#parts;
-    const isLasting = (error: unknown): boolean =>
+    const isFinal = (error: unknown): boolean =>
       error instanceof StateDirectoryError || error instanceof LaneCountError;
-    const step = kafkaStep(settings, what, isLasting);
+    const step = kafkaStep(settings, what, isFinal);
     const { kind } = await steps.run({ ...step, ...more }, attempt);
     return kind === 'done' && !isOver();
   }

@@ -22,7 +22,7 @@ export interface StartStep {
   /** Name of the log lines while nobody answers. */
   readonly event: 'kafka-not-answering' | 'registry-not-answering';
   /** True if it may take long without a fault; then only failures are logged. */
-  readonly mayLast?: boolean;
+  readonly mayTakeLong?: boolean;
   /** Why a try failed; null: no retry can help. */
   readonly inWords: (error: unknown) => string | null;
 }
@@ -119,7 +119,7 @@ export class StartSteps {
   }
 
   #logSlow(): void {
-    if (this.#underWay !== null && this.#underWay.step.mayLast !== true) this.#logWait(this.#underWay);
+    if (this.#underWay !== null && this.#underWay.step.mayTakeLong !== true) this.#logWait(this.#underWay);
   }
 
   #logWait(underWay: UnderWay): void {
@@ -140,18 +140,18 @@ export class StartSteps {
   }
 }
 
-/** A step that needs an answer from Kafka. Only Kafka's refusals, and errors that `isLasting` accepts, end its retries. */
+/** A step that needs an answer from Kafka. Only Kafka's refusals, and errors that `isFinal` accepts, end its retries. */
 export function kafkaStep(
   settings: Pick<KafkaSettings, 'KAFKA_BROKERS'>,
   what: string,
-  isLasting: (error: unknown) => boolean,
+  isFinal: (error: unknown) => boolean,
 ): StartStep {
   return {
     whom: `Kafka at ${settings.KAFKA_BROKERS.join(',')}`,
     what,
     event: 'kafka-not-answering',
     inWords: (error) => {
-      if (isLasting(error) || kafkaRefusal(error) !== null) return null;
+      if (isFinal(error) || kafkaRefusal(error) !== null) return null;
       const failure = kafkaFailure(error);
       // We reword Kafka's errors. Our own errors keep their text.
       return failure.kind === 'other' ? failure.detail : failureInWords(failure, settings);

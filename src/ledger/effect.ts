@@ -65,7 +65,7 @@ export function possibleEffectOf(entry: Entry): PossibleEffect | null {
   }
 }
 
-/** Includes calls that were deferred: a proxy, not the service, may have said so. */
+/** Includes deferred calls: the deferral may come from a proxy, although the service took the call. */
 function mayBeUnanswered({ firstSentMs, phase, turnedAway }: Entry): boolean {
   if (phase.state === 'DONE') return false;
   return phase.state === 'INTENT' || phase.state === 'DOUBTFUL' || firstSentMs !== null || turnedAway > 0;

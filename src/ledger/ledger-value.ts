@@ -201,7 +201,10 @@ export class InternalRecord<Value extends object> {
     if (cached !== undefined) return cached;
     const text = schemas.get(hex);
     const what = `schema ${hex} (${this.#record.name})`;
-    if (text === undefined) throw new UnknownSchemaError(`${what} is not in the ledger: run the release that wrote it`);
+    if (text === undefined)
+      throw new UnknownSchemaError(
+        `the ledger does not have ${what}, by which a record was written: run the release that wrote the record`,
+      );
     try {
       const reader = this.#readerBy(text);
       this.#readers.set(hex, reader);

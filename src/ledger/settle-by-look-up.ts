@@ -83,8 +83,8 @@ function lookAgain(entry: Entry, problem: string, seen: Seen, nowMs: number): De
 }
 
 /**
- * A payment to be rejected may be under way for hours, and each look-up may read the transactions of a week. So the
- * limit of the wait grows to a quarter of the time since the call, within LONGEST_WAIT_MS and REJECTION_WAIT_MS_MAX.
+ * A payment to be rejected may be under way for hours, and each look-up may read the transactions of a week. So the longest wait is a
+ * quarter of the time since the call, but at least LONGEST_WAIT_MS and at most REJECTION_WAIT_MS_MAX.
  */
 function longestWaitMs(entry: Entry, nowMs: number): number {
   if (OPERATIONS[operationOf(entry)].lookUp?.mayBeOlder !== true) return LONGEST_WAIT_MS;

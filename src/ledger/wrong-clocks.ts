@@ -32,7 +32,7 @@ export function takenUp(entry: Entry, nowMs: number, policy: Pick<LedgerPolicy, 
 }
 
 /**
- * Moves back the recorded times of calls that their idempotency key settles, because our clock is behind the brokers'. Otherwise
+ * If a repeat with the same key settles the entry's doubt: moves its calls' times back, because our clock is behind the brokers'. Else
  * a key would seem younger than it is, and we might use it after the service has forgotten it.
  */
 export function sentEarlier(entry: Entry, behindMs: number, policy: LedgerPolicy): Entry {

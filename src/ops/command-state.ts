@@ -66,7 +66,8 @@ export function commandState(view: CommandView): CommandState {
       return {
         found: false,
         lane: null,
-        reason: 'the process is starting or stopping, and has not read the ledger to its end',
+        reason:
+          'this process has not read the ledger to its end yet, or is stopping: try again, or ask another process',
       };
     case 'unreadable':
       return { found: false, lane: view.lane, reason: view.problem };

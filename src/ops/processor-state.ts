@@ -133,7 +133,10 @@ export interface ProcessorState extends OldestUnanswered {
   readonly members: readonly MemberState[];
   readonly unknownResults: UnknownResultsState;
   readonly holds: readonly HoldState[];
-  /** Dead letters that no operator has redriven or acknowledged: all processes, within the topic's retention. */
+  /**
+   * Dead letters of all processes that no operator has redriven or acknowledged, without REFUSED_DECISION. A process reads
+   * only the newest ones at its start.
+   */
   readonly openLetters: readonly OpenLetters[];
   /** False: reading has not finished or is failing, so more may be open. */
   readonly areLettersRead: boolean;

@@ -1,6 +1,6 @@
 /**
  * Notes on dead letters that somebody handled. The tools write them as records to the letter's own partition. A letter
- * without a note is open.
+ * without a note is open, unless its reason is REFUSED_DECISION: then it is itself the answer.
  */
 
 /** `dlq-reason` of a note; no dead letter has it, because the processor sets that header itself. */

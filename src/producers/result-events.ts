@@ -79,14 +79,14 @@ export function resultRecord(
 }
 
 /**
- * The same event again, for a copy of the command: same id, marked as replayed, in reply to the copy. A command that has a
- * copy was readable.
+ * The same event again, for a copy of the command: same id, marked as replayed, in reply to the copy.
  * @returns null if the entry is not finished
  */
 export function replayRecord(writer: ResultWriter, lane: number, entry: Entry, copy: Copy): OutgoingRecord | null {
   if (entry.phase.state !== 'DONE') return null;
   const { headers, value } = entry.phase.result;
   const replay = { value, headers: { ...withoutReply(headers), replayed: 'true', ...replyTo(copy.commandId) } };
+  // Only a readable command can have a copy, so the fingerprint is that of its fields.
   return resultRecord(writer, lane, entry, replay);
 }
 

@@ -153,8 +153,8 @@ function problemsOf(definition: TopicDefinition, state: TopicState, settings: To
     problem(
       'retention',
       `keeps commands for ${retentionMs === -1 ? 'ever' : `${retentionMs} ms`}, longer than their keys are remembered ` +
-        '(LEDGER_RETENTION): set LEDGER_RETENTION to the value that this prefix has had, because with a shorter one the processor ' +
-        `forgets keys, and copies of older commands would be paid again. If the topic's retention is wrong, ${alteration(topic, 'retention.ms', String(settings.LEDGER_RETENTION))}; ` +
+        '(LEDGER_RETENTION): set LEDGER_RETENTION back to the previous value of this prefix. With a shorter one, the processor ' +
+        `forgets keys and would pay copies of older commands again. If the topic's retention is wrong, ${alteration(topic, 'retention.ms', String(settings.LEDGER_RETENTION))}; ` +
         'this deletes older commands, including those that wait',
     );
   else if (retentionMs <= longestAgeMs)

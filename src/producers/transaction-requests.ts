@@ -1,6 +1,6 @@
 /**
- * The requests of a transactional producer. Brokers have supported these versions since Kafka 2.1. Later versions follow KIP-890: the epoch
- * changes with each transaction. Answers carry error codes, which `broker-verdicts.ts` judges.
+ * The requests of a transactional producer. Brokers have supported these versions since Kafka 2.1. We avoid the newest versions:
+ * under KIP-890 the epoch changes with each transaction. Answers carry error codes, which `broker-verdicts.ts` judges.
  */
 import { Decoder, Encoder, type BrokerRequest } from './kafka-cluster.ts';
 

@@ -147,8 +147,8 @@ function isLastingEnd(state: TransactionState, { requestBeganMs, transaction }: 
 }
 
 /**
- * Whether a payment looks open soon after its end, at an equal updatedAt (the end's own may have been earlier). A lagging replica may
- * still show the beginning. If the payment looks open for longer, the service has opened it again.
+ * Whether a payment looks open soon after its end, at an equal updatedAt (we keep the latest, so the end's own may be earlier). A lagging
+ * replica may still show the beginning. If the payment looks open for longer, the service has opened it again.
  */
 function isOldView(state: TransactionState, { requestBeganMs, transaction }: Observation): boolean {
   const isOpenAgain = endsIn(state.status, transaction?.status ?? null);

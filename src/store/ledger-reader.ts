@@ -107,7 +107,7 @@ export class LedgerReader {
       onFiltered: (lane, fetchedOffset, lastOffset) => {
         if (fetchedOffset <= this.position(lane)) this.#pass(lane, lastOffset + 1n);
       },
-      onFetched: () => this.#fetched(),
+      onFetched: () => this.#sawProgress(),
     });
   }
 
@@ -200,7 +200,7 @@ export class LedgerReader {
     this.#reporting.set(lane, this.#options.clock.monotonicMs());
     this.#checkTimer ??= setTimeout(() => this.#checkReports(), SILENT_MS);
     // If no lane is fetched, only these reports show that this process was not frozen or cut off.
-    if (this.#reporting.size === this.#options.laneCount) this.#fetched();
+    if (this.#reporting.size === this.#options.laneCount) this.#sawProgress();
   }
 
   #checkReports(): void {
@@ -211,8 +211,8 @@ export class LedgerReader {
     if (this.#reporting.size > 0) this.#checkTimer = setTimeout(() => this.#checkReports(), SILENT_MS);
   }
 
-  /** Called before fetched records are applied: a process that was frozen or cut off for too long must not continue. */
-  #fetched(): void {
+  /** Called before fetched or reported records are applied: a process that was frozen or cut off for too long must not continue. */
+  #sawProgress(): void {
     const { clock, onFatal } = this.#options;
     const [wallMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
     const before = this.#lastFetch ?? { wallMs, monotonicMs };

@@ -111,7 +111,7 @@ async function compareWithTopic(
     if (nextOffset > end) throw new LedgerShortenedError(topic, lane, nextOffset, end);
     if (shortMs >= SHORT_MS_MIN)
       misfit(
-        'the ledger ended before what the store had read, and other processes may have written new records there since',
+        'the ledger ended below the offset up to which the store had read, and other processes may have written new records there since',
       );
     else if (nextOffset < low)
       misfit(`the store has read up to offset ${nextOffset}, but the partition begins at offset ${low}`);

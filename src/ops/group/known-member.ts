@@ -1,4 +1,4 @@
-/** What one member knows about another: from Kafka, from the ledger, and from its report. */
+/** What a member knows about itself or another: from Kafka, from the ledger, and from its report. */
 import type { MemberState } from '../members.ts';
 import type { MemberFault } from './ask-member.ts';
 import type { MemberFigures } from './member-report.ts';

@@ -3,7 +3,8 @@
  * and no clock.
  *
  *   waiting   until the next pass is due
- *   reading   one pass; it overlaps the previous ones, from time to time by as much as clocks may differ
+ *   reading   one pass; it overlaps the previous ones. The overlap covers the clocks' difference: always if that fits on a page,
+ *             else from time to time
  *
  * A pass that would be too long leaves the rest to the catch-up.
  */

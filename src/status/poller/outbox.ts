@@ -152,7 +152,7 @@ export class PollOutbox {
     if (free.length > 0) onPublished(free.length);
   }
 
-  /** Asks where the ledger ends, for additions since the last such request. Notes when it has been read to there. */
+  /** Asks where the ledger ends, for additions since the last such request. Advances `#readUpTo` once it has been read to that end. */
   async #readOn(): Promise<void> {
     const { clock, heldForMsMax, port } = this.#options;
     if (this.#reading === null && this.#readUpTo < this.#additions) {

@@ -10,12 +10,12 @@ export interface Cluster {
 /** A transaction that should be looked at. */
 export interface Due {
   readonly id: string;
-  /** Its place: creation time, milliseconds since 1970. */
+  /** The range that contains its creation time, milliseconds since 1970. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Intervals that have passed, by its age; less than 1 if it is due only by its last touch. */
+  /** How many of the intervals that follow from its age it has waited. Below 1: it is due only because of its last touch. */
   readonly lateness: number;
-  /** Intervals that have passed, by its last touch. */
+  /** The same, of the intervals that follow from the time since its last touch. */
   readonly touchLateness: number;
   readonly waitedMs: number;
 }
@@ -67,7 +67,7 @@ export class PollTurns {
   }
 }
 
-/** The page also shows transactions in between: half a page for each gap that it reads through. */
+/** A pass also lists the transactions in between: about half a page for each `mergeGapMs` of the window. */
 function callsOf({ fromMs, ids, toMs }: DueCluster, mergeGapMs: number): number {
   return Math.ceil(Math.max(ids.length / PAGE_LIMIT, (toMs - fromMs) / mergeGapMs / 2, 1));
 }
