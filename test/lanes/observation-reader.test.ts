@@ -90,7 +90,7 @@ test('a message set aside says why, and has its bytes', () => {
     kind: 'dead-letter',
     letter: {
       reason: 'UNREADABLE',
-      message: expect.stringContaining('run the release that wrote it') as string,
+      message: expect.stringContaining('run the release that wrote the record') as string,
       value: bytes,
     },
   });
