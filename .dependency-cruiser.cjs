@@ -54,6 +54,13 @@ module.exports = {
     },
     localKafka,
     {
+      name: 'calls-and-commits-stand-alone',
+      comment: 'In src/lanes, neither knows the other, nor inputs and ownership.',
+      severity: 'error',
+      from: { path: '^src/lanes/(calls|commits)/' },
+      to: { path: '^src/lanes/[a-z]+/', pathNot: '^src/lanes/$1/' },
+    },
+    {
       name: 'no-circles',
       severity: 'error',
       from: {},

@@ -12,7 +12,7 @@ import { systemClock } from 'payment-processor-contract/clock';
 import { EXIT_CODE_CONFIG, readConfig } from 'payment-processor-contract/config';
 import { LaneSet } from './lanes/lane-set.ts';
 import { apiSettings, servedCommandTypes } from './lanes/lane-settings.ts';
-import { StartSteps } from './lanes/start-steps.ts';
+import { StartSteps } from './lanes/ownership/start-steps.ts';
 import { AccessWatch, mayBeRefused, registryWatch } from './ops/access-watch.ts';
 import { Activity } from './ops/activity.ts';
 import { DeadLetterWatch } from './ops/dead-letter-watch.ts';

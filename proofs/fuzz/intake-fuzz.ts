@@ -9,7 +9,7 @@ import { deadLetterRecord } from '../../src/producers/dead-letters.ts';
 import { COMMAND_TYPES, type CommandType } from 'payment-processor-contract/commands';
 import { laneOf } from 'payment-processor-contract/keys';
 import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
-import { ObservationReader } from '../../src/lanes/observations.ts';
+import { ObservationReader } from '../../src/lanes/inputs/observations.ts';
 import { topicOf } from '../../test/support/poison/kinds.ts';
 import { Draws } from '../simulation/draws.ts';
 import { decodedHeaders } from '../simulation/simulated-consumer.ts';

@@ -1,7 +1,7 @@
 /** Checks of topics and their records, for both the real Kafka and the simulated one. */
 import { expect } from 'vitest';
 import type { FetchedBatch } from '../../src/consumers/group-member.ts';
-import { lossOf } from '../../src/lanes/troubles.ts';
+import { lossOf } from '../../src/lanes/commits/troubles.ts';
 import { TopicOffsets } from '../../src/consumers/topic-offsets.ts';
 import { systemClock } from 'payment-processor-contract/clock';
 import { batchName, encodeBatches } from '../../src/producers/record-batch.ts';

@@ -9,7 +9,7 @@ import { apiSettings } from '../../src/lanes/lane-settings.ts';
 import { readConfig, type Config } from 'payment-processor-contract/config';
 import { LaneSet, type LaneSetOptions } from '../../src/lanes/lane-set.ts';
 import { servedCommandTypes } from '../../src/lanes/lane-settings.ts';
-import { StartSteps } from '../../src/lanes/start-steps.ts';
+import { StartSteps } from '../../src/lanes/ownership/start-steps.ts';
 import { readiness, type Readiness } from '../../src/ops/health.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { RecordRegistry } from 'payment-processor-contract/registry';

@@ -1,6 +1,6 @@
 /**
  * What a member announces to its group when it joins, in the metadata: its lanes, the address of its HTTP endpoints, whether it is
- * about to leave, and whether it stands aside (`src/lanes/standing-aside.ts`). The lanes come first, because older releases skip the
+ * about to leave, and whether it stands aside (`src/lanes/ownership/standing-aside.ts`). The lanes come first, because older releases skip the
  * rest.
  *
  * Anybody who may join the group can write anything there. So we bound and check all that we read, and an address is only a scheme,

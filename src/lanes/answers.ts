@@ -6,10 +6,10 @@ import type { Decision, LedgerEvent } from '../ledger/decision.ts';
 import type { Entry } from '../ledger/entry.ts';
 import type { LookUpQuery } from '../ledger/plan.ts';
 import { expiredQuoteOf } from '../ledger/quote-again.ts';
-import type { CallTimes } from './call-times.ts';
+import type { CallTimes } from './calls/call-times.ts';
 import { claimCall } from './entry-claim.ts';
 import type { HandlerParts } from './outcomes.ts';
-import type { LaneTransaction } from './transaction.ts';
+import type { LaneTransaction } from './commits/transaction.ts';
 
 /** Something that happened to an entry. */
 export interface EntryEvent {

@@ -8,7 +8,7 @@ import type { LookUpOutcome } from '../ledger/decision.ts';
 import type { DeadLetterReason } from '../producers/dead-letters.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
-import type { CallTimes } from './call-times.ts';
+import type { CallTimes } from './calls/call-times.ts';
 
 /** What the lane made of the message. */
 export type AdmissionKind =

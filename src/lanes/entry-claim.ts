@@ -2,9 +2,9 @@
 import { callOf } from '../ledger/call-of.ts';
 import type { UnphasedEntry } from '../ledger/entry.ts';
 import { mayIntentWait, operationOf } from '../ledger/settlement.ts';
-import type { ClaimRefusal } from './claim-limits.ts';
+import type { ClaimRefusal } from './calls/claim-limits.ts';
 import type { HandlerParts } from './outcomes.ts';
-import { workClassOf } from './work-classes.ts';
+import { workClassOf } from './calls/work-classes.ts';
 
 /**
  * @param isQuoted whether the entry already has a quote: its replacement does not count as one more open quote

@@ -7,7 +7,7 @@ import { TopicOffsets } from '../consumers/topic-offsets.ts';
 import { createKafka, LANE_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { withoutRepeats, type KafkaLog } from 'payment-processor-contract/kafka/kafka-log';
 import { TransactionalProducer } from '../producers/transactional-producer.ts';
-import { Committer } from './committer.ts';
+import { Committer } from './commits/committer.ts';
 import type { LaneSettings } from './lane-settings.ts';
 
 export interface LaneClients {

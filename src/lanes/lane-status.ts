@@ -1,8 +1,8 @@
 /** The status of lanes. */
 import type { Entry } from '../ledger/entry.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
-import { CLAIM_REFUSALS } from './claim-limits.ts';
-import type { Trouble } from './troubles.ts';
+import { CLAIM_REFUSALS } from './calls/claim-limits.ts';
+import type { Trouble } from './commits/troubles.ts';
 
 export const LANE_STAGES = ['closed', 'acquiring', 'open', 'releasing', 'stopped'] as const;
 export type LaneStage = (typeof LANE_STAGES)[number];

@@ -30,17 +30,17 @@ import {
 } from '../ledger/ledger-records.ts';
 import { LedgerFormatError, readable } from '../ledger/ledger-value.ts';
 import type { OutgoingRecord } from '../producers/record-batch.ts';
-import { CarefulReading } from './careful-reading.ts';
-import { CommitReports } from './commit-reports.ts';
-import type { Reading } from './input-watch.ts';
-import { Inputs } from './inputs.ts';
+import { CarefulReading } from './inputs/careful-reading.ts';
+import { CommitReports } from './commits/commit-reports.ts';
+import type { Reading } from './inputs/input-watch.ts';
+import { Inputs } from './inputs/inputs.ts';
 import { LaneStoppedError, NOT_OPEN, type LaneStage, type LaneStatus } from './lane-status.ts';
-import { LaneWriter } from './lane-writer.ts';
-import { acquireOwnership, drainMsMax, Waits } from './ownership.ts';
+import { LaneWriter } from './commits/lane-writer.ts';
+import { acquireOwnership, drainMsMax, Waits } from './ownership/ownership.ts';
 import type { LaneParts } from './parts.ts';
-import { SubmissionError } from './submissions.ts';
+import { SubmissionError } from './commits/submissions.ts';
 import { OpenLane } from './open-lane.ts';
-import { type LaneLoss, type MessagePlace, Troubles, lossOf } from './troubles.ts';
+import { type LaneLoss, type MessagePlace, Troubles, lossOf } from './commits/troubles.ts';
 
 /** Polling interval while the lane waits for something. */
 const STEP_MS = 50;

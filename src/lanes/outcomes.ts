@@ -17,12 +17,12 @@ import { conflictEvent, replayRecord, resultEvent, resultRecord } from '../produ
 import type { Outcome } from 'payment-processor-contract/commands';
 import type { CommandResult } from 'payment-processor-contract/types';
 import type { Observation } from '../status/observation.ts';
-import type { HeldCalls } from './claim-limits.ts';
-import type { CallTimes } from './call-times.ts';
+import type { HeldCalls } from './calls/claim-limits.ts';
+import type { CallTimes } from './calls/call-times.ts';
 import type { LaneClock } from './lane-clock.ts';
 import type { Memory } from './memory.ts';
 import type { LaneParts } from './parts.ts';
-import type { LaneTransaction } from './transaction.ts';
+import type { LaneTransaction } from './commits/transaction.ts';
 
 /** What the handlers of an open lane share. */
 export interface HandlerParts extends LaneParts {

@@ -9,11 +9,11 @@ import type { ResultWriter } from '../producers/result-events.ts';
 import type { LmdbLedgerIndex } from '../store/lmdb-ledger-index.ts';
 import type { LedgerReader } from '../store/ledger-reader.ts';
 import type { Repeats } from 'payment-processor-contract/repeats';
-import type { Calls } from './calls.ts';
+import type { Calls } from './calls/calls.ts';
 import type { CommandTraces } from './command-traces.ts';
-import type { Committer } from './committer.ts';
+import type { Committer } from './commits/committer.ts';
 import type { LaneSettings } from './lane-settings.ts';
-import type { LookUps } from './look-ups.ts';
+import type { LookUps } from './calls/look-ups.ts';
 import type { LaneReports } from './reports.ts';
 
 /** Lanes read it when they are acquired, and for keys that they do not have in memory. */

@@ -2,7 +2,7 @@
 import type { ExpiredQuote } from '../ledger/quote-again.ts';
 import type { DeadLetter } from '../producers/dead-letters.ts';
 import type { CommandResult, OperatorDecision } from 'payment-processor-contract/types';
-import type { LaneLoss } from './troubles.ts';
+import type { LaneLoss } from './commits/troubles.ts';
 
 export interface LaneReports {
   resulted(lane: number, result: CommandResult): void;

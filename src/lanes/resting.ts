@@ -2,7 +2,7 @@
  * Decides when a lane that finds nothing to commit may rest: once it has tried every input and every due entry. A fill puts
  * what is ready into a transaction. If one fill has no time for all, several share the work: inputs take turns, and due entries continue where the last fill ended.
  */
-import type { LaneTransaction } from './transaction.ts';
+import type { LaneTransaction } from './commits/transaction.ts';
 
 export class Resting {
   readonly #inputs: number;

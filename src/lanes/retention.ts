@@ -17,11 +17,11 @@ import { retentionRecords, keysKnownFromMs, RETENTION_KEY, type KeyRetention } f
 import { readable } from '../ledger/ledger-value.ts';
 import { pollRecords, POLL_KEY } from '../status/poller/record.ts';
 import type { LedgerTimes } from '../store/ledger-index.ts';
-import type { AdmittedTime } from './admitted-time.ts';
+import type { AdmittedTime } from './inputs/admitted-time.ts';
 import type { Memory } from './memory.ts';
 import type { LaneParts } from './parts.ts';
 import { POLLER_LANE } from './poller-link.ts';
-import type { LaneTransaction } from './transaction.ts';
+import type { LaneTransaction } from './commits/transaction.ts';
 
 type RetentionParts = Pick<LaneParts, 'lane' | 'index' | 'clock' | 'retention'>;
 

@@ -12,7 +12,7 @@
 import { createHash } from 'node:crypto';
 import { routeOf } from '../api/requests.ts';
 import type { TracedCommand } from '../consumers/command-intake.ts';
-import type { CallTimes } from '../lanes/call-times.ts';
+import type { CallTimes } from '../lanes/calls/call-times.ts';
 import type { TracedAdmission, TracedCall } from '../lanes/command-traces.ts';
 import type { LookUpOutcome } from '../ledger/decision.ts';
 import { OUTCOMES, type Outcome } from 'payment-processor-contract/commands';

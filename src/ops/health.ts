@@ -6,8 +6,8 @@
  */
 import type { PaymentApiSnapshot } from '../api/payment-api.ts';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
-import type { StartWait } from '../lanes/start-steps.ts';
-import type { Trouble } from '../lanes/troubles.ts';
+import type { StartWait } from '../lanes/ownership/start-steps.ts';
+import type { Trouble } from '../lanes/commits/troubles.ts';
 import type { KafkaAccess } from '../producers/rights-check.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import { lanesInWords } from 'payment-processor-contract/keys';

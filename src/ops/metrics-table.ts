@@ -7,7 +7,7 @@
 import { OUTCOME_NAMES } from 'payment-processor-contract/commands';
 import { BREAKER_STAGES } from '../api/breaker.ts';
 import { LANE_STAGES } from '../lanes/lane-status.ts';
-import { LANE_LOSSES } from '../lanes/troubles.ts';
+import { LANE_LOSSES } from '../lanes/commits/troubles.ts';
 import { DEAD_LETTER_REASONS } from '../producers/dead-letters.ts';
 import { POLL_WORK_KINDS } from '../status/poller/agenda.ts';
 import { NOT_ADMITTED_CAUSES } from './lag.ts';

@@ -5,7 +5,7 @@
 import type { PaymentApi } from '../api/payment-api.ts';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { LaneSetStatus } from '../lanes/lane-status.ts';
-import type { StartWait } from '../lanes/start-steps.ts';
+import type { StartWait } from '../lanes/ownership/start-steps.ts';
 import type { KafkaAccess } from '../producers/rights-check.ts';
 import { COMMAND_TYPES, isCommandType, type CommandType } from 'payment-processor-contract/commands';
 import { readsFrom } from 'payment-processor-contract/kafka/partition-offsets';

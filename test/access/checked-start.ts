@@ -7,7 +7,7 @@ import { systemClock } from 'payment-processor-contract/clock';
 import { readConfig } from 'payment-processor-contract/config';
 import { RecordRegistry } from 'payment-processor-contract/registry';
 import { recordOfTopic, topicNames } from 'payment-processor-contract/topics';
-import { StartSteps } from '../../src/lanes/start-steps.ts';
+import { StartSteps } from '../../src/lanes/ownership/start-steps.ts';
 import { checkPrerequisites, StartUpProblems } from '../../src/ops/start-up.ts';
 import type { LogLine, RunningProcessor } from '../support/processor.ts';
 

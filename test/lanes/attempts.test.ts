@@ -1,9 +1,9 @@
 /** Calls and look-ups of an open lane: what comes back when it is over finds nobody, and touches nothing. */
 import { expect, test } from 'vitest';
-import { Attempts } from '../../src/lanes/attempts.ts';
+import { Attempts } from '../../src/lanes/calls/attempts.ts';
 import type { LaneParts } from '../../src/lanes/parts.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
-import type { CallOwner } from '../../src/lanes/calls.ts';
+import type { CallOwner } from '../../src/lanes/calls/calls.ts';
 import { aPolicy, aTransaction, entryAt } from '../ledger/entries.ts';
 
 const OPEN_LANE = {

@@ -1,9 +1,9 @@
 /** A backlog in many lanes leaves the event loop to others: heartbeats, calls and the end of a commit (invariant I7). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { Inputs, InputHandlers } from '../../src/lanes/inputs.ts';
-import { Loop } from '../../src/lanes/loop.ts';
-import type { LaneTransaction } from '../../src/lanes/transaction.ts';
+import type { Inputs, InputHandlers } from '../../src/lanes/inputs/inputs.ts';
+import { Loop } from '../../src/lanes/commits/loop.ts';
+import type { LaneTransaction } from '../../src/lanes/commits/transaction.ts';
 import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 import { inputsOf, newTransaction, offerBatch, silence, topics } from './lane-in-memory.ts';
 

@@ -1,8 +1,8 @@
 /** Invariant I7: slots and rate are shared out, and idle only where a slot is kept for a moment. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ASK_MS, CallScheduler, CATCH_UP_MS, COMMIT_AHEAD_MS, DELAY_MS } from '../../src/lanes/call-scheduler.ts';
-import { SHARES, type WorkClass } from '../../src/lanes/work-classes.ts';
+import { ASK_MS, CallScheduler, CATCH_UP_MS, COMMIT_AHEAD_MS, DELAY_MS } from '../../src/lanes/calls/call-scheduler.ts';
+import { SHARES, type WorkClass } from '../../src/lanes/calls/work-classes.ts';
 
 const CLASSES = Object.keys(SHARES) as WorkClass[];
 

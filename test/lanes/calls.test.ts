@@ -1,8 +1,8 @@
 /** Invariant I7: a call that waits for a slot or for the rate begins; slots come back. */
 import { afterEach, expect, test } from 'vitest';
 import type { Reading } from '../../src/api/types.ts';
-import { Calls, type CallOwner, type CallsOptions } from '../../src/lanes/calls.ts';
-import type { Claim } from '../../src/lanes/claim-limits.ts';
+import { Calls, type CallOwner, type CallsOptions } from '../../src/lanes/calls/calls.ts';
+import type { Claim } from '../../src/lanes/calls/claim-limits.ts';
 import { eventually } from '../support/watch.ts';
 
 const ANSWER: Reading = { kind: 'never-sent', reason: 'of a test' };

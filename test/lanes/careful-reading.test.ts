@@ -1,7 +1,7 @@
 /** A lane that reads one message at a time (I6). */
 import { afterEach, expect, test, vi } from 'vitest';
-import { CarefulReading } from '../../src/lanes/careful-reading.ts';
-import type { InputHandlers } from '../../src/lanes/inputs.ts';
+import { CarefulReading } from '../../src/lanes/inputs/careful-reading.ts';
+import type { InputHandlers } from '../../src/lanes/inputs/inputs.ts';
 import { inputsOf, newTransaction, offerBatch, silence, topics } from './lane-in-memory.ts';
 
 const MESSAGES_MAX = 1_000;

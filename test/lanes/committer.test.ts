@@ -1,9 +1,9 @@
 /** A producer that breaks takes all lanes along, and what follows; it and former owners are fenced. What goes out: loop.test.ts. */
 import { expect, test, vi } from 'vitest';
-import { Committer } from '../../src/lanes/committer.ts';
-import type { LaneCommit } from '../../src/lanes/lane-commit.ts';
-import type { Loop } from '../../src/lanes/loop.ts';
-import { lossOf } from '../../src/lanes/troubles.ts';
+import { Committer } from '../../src/lanes/commits/committer.ts';
+import type { LaneCommit } from '../../src/lanes/commits/lane-commit.ts';
+import type { Loop } from '../../src/lanes/commits/loop.ts';
+import { lossOf } from '../../src/lanes/commits/troubles.ts';
 import { TransactionFailedError, type TransactionalProducer } from '../../src/producers/transactional-producer.ts';
 
 const REFUSED = new TransactionFailedError('commit failed: too large', { failure: 'refused' });

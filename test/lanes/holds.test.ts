@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import type { HandlerParts } from '../../src/lanes/outcomes.ts';
 import { claimCall } from '../../src/lanes/entry-claim.ts';
-import { Holds } from '../../src/lanes/holds.ts';
-import type { LaneTransaction } from '../../src/lanes/transaction.ts';
+import { Holds } from '../../src/lanes/inputs/holds.ts';
+import type { LaneTransaction } from '../../src/lanes/commits/transaction.ts';
 import type { HoldOrder } from '../../src/ledger/holds.ts';
 import { aPolicy, entryAt } from '../ledger/entries.ts';
 import { partsWith } from './lane-in-memory.ts';

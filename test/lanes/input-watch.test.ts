@@ -5,7 +5,7 @@ import { systemClock } from 'payment-processor-contract/clock';
 import { withAdmin } from 'payment-processor-contract/kafka/admin-session';
 import { MissingAnswerError } from '../../src/consumers/batched-questions.ts';
 import { type BoundsWithEpoch, TopicOffsets } from '../../src/consumers/topic-offsets.ts';
-import { InputWatch } from '../../src/lanes/input-watch.ts';
+import { InputWatch } from '../../src/lanes/inputs/input-watch.ts';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import { createKafka, PATIENT_RETRY } from 'payment-processor-contract/kafka/kafka-client';
 import { plainKafkaSettings } from '../support/kafka-settings.ts';

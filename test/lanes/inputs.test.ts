@@ -1,6 +1,6 @@
 /** What each input takes of a lane's commits and of its time. Which inputs a commit moved: broken-producer.test.ts tells. */
 import { afterEach, expect, test, vi } from 'vitest';
-import type { InputHandlers } from '../../src/lanes/inputs.ts';
+import type { InputHandlers } from '../../src/lanes/inputs/inputs.ts';
 import { inputsOf, newTransaction, offerBatch, silence, topics } from './lane-in-memory.ts';
 
 const transfers = topics.commands['transfer-in'];

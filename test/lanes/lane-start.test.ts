@@ -2,8 +2,8 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
-import { LaneStart, type LaneStartParts } from '../../src/lanes/lane-start.ts';
-import { StartSteps } from '../../src/lanes/start-steps.ts';
+import { LaneStart, type LaneStartParts } from '../../src/lanes/ownership/lane-start.ts';
+import { StartSteps } from '../../src/lanes/ownership/start-steps.ts';
 import { LedgerFormatError } from '../../src/ledger/ledger-value.ts';
 import { otherLaneCount } from '../../src/store/ledger-copy.ts';
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from 'payment-processor-contract/clock';
 import type { ListReading, TransactionFilter } from '../../src/api/types.ts';
-import { LookUps } from '../../src/lanes/look-ups.ts';
+import { LookUps } from '../../src/lanes/calls/look-ups.ts';
 import type { LookUpQuery } from '../../src/ledger/plan.ts';
 import { aFailure, aPage } from '../api/list-readings.ts';
 import { aTransaction } from '../ledger/entries.ts';

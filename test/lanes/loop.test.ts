@@ -1,9 +1,9 @@
 /** Whom the loop of transactions asks, when, and in which order; lanes that leave or fail in the middle of it. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { LaneCommit } from '../../src/lanes/lane-commit.ts';
-import { Loop, type Filler, type Seat } from '../../src/lanes/loop.ts';
-import { lossOf } from '../../src/lanes/troubles.ts';
+import type { LaneCommit } from '../../src/lanes/commits/lane-commit.ts';
+import { Loop, type Filler, type Seat } from '../../src/lanes/commits/loop.ts';
+import { lossOf } from '../../src/lanes/commits/troubles.ts';
 import type { RecordBatch } from '../../src/producers/record-batch.ts';
 import type { PartitionName } from '../../src/producers/transaction-requests.ts';
 import { TransactionFailedError, type TransactionalProducer } from '../../src/producers/transactional-producer.ts';

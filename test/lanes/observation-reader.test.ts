@@ -1,7 +1,7 @@
 /** Observations that a lane reads: by a schema that no ledger has yet, and messages that are no observation. */
 import { expect, test } from 'vitest';
 import type { InputMessage } from '../../src/consumers/input-message.ts';
-import { ObservationReader } from '../../src/lanes/observations.ts';
+import { ObservationReader } from '../../src/lanes/inputs/observations.ts';
 import { learnSchema } from '../../src/ledger/ledger-value.ts';
 import { decodeObservation, encodeObservation, observationKey } from '../../src/status/observation.ts';
 import { ID_LENGTH_MAX, quoteIdAmong } from 'payment-processor-contract/quote-id';

@@ -1,12 +1,12 @@
 /** When an open lane goes on, and when it rests (invariants I5, I7). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { CarefulReading } from '../../src/lanes/careful-reading.ts';
-import { CommitReports } from '../../src/lanes/commit-reports.ts';
-import { Inputs } from '../../src/lanes/inputs.ts';
-import type { LaneCommit } from '../../src/lanes/lane-commit.ts';
-import type { LaneFiller, LaneWriter } from '../../src/lanes/lane-writer.ts';
-import { Loop, type Seat } from '../../src/lanes/loop.ts';
+import { CarefulReading } from '../../src/lanes/inputs/careful-reading.ts';
+import { CommitReports } from '../../src/lanes/commits/commit-reports.ts';
+import { Inputs } from '../../src/lanes/inputs/inputs.ts';
+import type { LaneCommit } from '../../src/lanes/commits/lane-commit.ts';
+import type { LaneFiller, LaneWriter } from '../../src/lanes/commits/lane-writer.ts';
+import { Loop, type Seat } from '../../src/lanes/commits/loop.ts';
 import { OpenLane, type Ownership } from '../../src/lanes/open-lane.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { TransactionalProducer } from '../../src/producers/transactional-producer.ts';

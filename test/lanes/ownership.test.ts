@@ -1,9 +1,9 @@
 /** How a lane is taken: whom the taker waits for, whom it fences, and what it writes. Histories rarely have these timings. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { MemoryIndex } from '../../proofs/simulation/memory-index.ts';
-import type { Committer } from '../../src/lanes/committer.ts';
-import { LaneWriter } from '../../src/lanes/lane-writer.ts';
-import { acquireOwnership, Waits } from '../../src/lanes/ownership.ts';
+import type { Committer } from '../../src/lanes/commits/committer.ts';
+import { LaneWriter } from '../../src/lanes/commits/lane-writer.ts';
+import { acquireOwnership, Waits } from '../../src/lanes/ownership/ownership.ts';
 import {
   CLAIM_PREFIX,
   encodeClaim,

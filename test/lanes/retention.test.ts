@@ -1,10 +1,10 @@
 /** Forgetting: a key done for longer than the retention gets a tombstone, one that may still matter does not. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Outcome } from 'payment-processor-contract/commands';
-import { AdmittedTime } from '../../src/lanes/admitted-time.ts';
+import { AdmittedTime } from '../../src/lanes/inputs/admitted-time.ts';
 import { Memory } from '../../src/lanes/memory.ts';
 import { Retention } from '../../src/lanes/retention.ts';
-import type { LaneTransaction } from '../../src/lanes/transaction.ts';
+import type { LaneTransaction } from '../../src/lanes/commits/transaction.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import type { LedgerRecord } from '../../src/store/ledger-index.ts';
 import { retentionRecords, keysKnownFromMs, RETENTION_KEY, type KeyRetention } from '../../src/ledger/key-retention.ts';

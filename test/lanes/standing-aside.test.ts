@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createServiceCheck, WRONG_CREDENTIALS, type ServiceCheck } from '../../src/api/service-check.ts';
 import type { ListReading } from '../../src/api/types.ts';
-import { StandingAside } from '../../src/lanes/standing-aside.ts';
+import { StandingAside } from '../../src/lanes/ownership/standing-aside.ts';
 import { aFailure, aPage } from '../api/list-readings.ts';
 
 const PAGE = aPage();

@@ -2,9 +2,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { commandFingerprint } from 'payment-processor-contract/command-fields';
-import { Calls, type CallsOptions } from '../../src/lanes/calls.ts';
-import { CommitReports } from '../../src/lanes/commit-reports.ts';
-import { Inputs } from '../../src/lanes/inputs.ts';
+import { Calls, type CallsOptions } from '../../src/lanes/calls/calls.ts';
+import { CommitReports } from '../../src/lanes/commits/commit-reports.ts';
+import { Inputs } from '../../src/lanes/inputs/inputs.ts';
 import { OpenLane } from '../../src/lanes/open-lane.ts';
 import type { Entry } from '../../src/ledger/entry.ts';
 import { entryAt } from '../ledger/entries.ts';

@@ -1,6 +1,6 @@
 /** How soon a lane that was lost is taken again. */
 import { describe, expect, test } from 'vitest';
-import { Troubles, type LaneLoss, type MessagePlace } from '../../src/lanes/troubles.ts';
+import { Troubles, type LaneLoss, type MessagePlace } from '../../src/lanes/commits/troubles.ts';
 
 function lostAt(troubles: Troubles, reason: LaneLoss, nowMs: number): number {
   troubles.lost({ reason, message: 'TOPIC_AUTHORIZATION_FAILED', nowMs }, null);

@@ -9,7 +9,7 @@ import { Activity } from '../../src/ops/activity.ts';
 import type { OpenLetters } from '../../src/ops/dead-letter-watch.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { StateReader } from '../../src/ops/state-reader.ts';
-import type { StartWait } from '../../src/lanes/start-steps.ts';
+import type { StartWait } from '../../src/lanes/ownership/start-steps.ts';
 import type { KafkaAccess } from '../../src/producers/rights-check.ts';
 import { COMMAND_TYPES } from 'payment-processor-contract/commands';
 import type { RegistryFault } from 'payment-processor-contract/registry';

@@ -7,9 +7,9 @@ import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import type { Kafka } from 'kafkajs';
 import { systemClock } from 'payment-processor-contract/clock';
 import { TopicTail } from '../../src/consumers/topic-tail.ts';
-import { Committer } from '../../src/lanes/committer.ts';
-import { LaneWriter, type LaneFiller } from '../../src/lanes/lane-writer.ts';
-import type { LaneCommit } from '../../src/lanes/lane-commit.ts';
+import { Committer } from '../../src/lanes/commits/committer.ts';
+import { LaneWriter, type LaneFiller } from '../../src/lanes/commits/lane-writer.ts';
+import type { LaneCommit } from '../../src/lanes/commits/lane-commit.ts';
 import { makeUsableTopics } from 'payment-processor-contract/kafka/usable-topics';
 import {
   createKafka,

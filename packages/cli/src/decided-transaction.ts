@@ -4,8 +4,8 @@
  */
 import type { PaymentApi } from '../../../src/api/payment-api.ts';
 import { systemClock } from 'payment-processor-contract/clock';
-import type { LookUpAnswer } from '../../../src/lanes/look-up-questions.ts';
-import { LookUps } from '../../../src/lanes/look-ups.ts';
+import type { LookUpAnswer } from '../../../src/lanes/calls/look-up-questions.ts';
+import { LookUps } from '../../../src/lanes/calls/look-ups.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { Entry } from '../../../src/ledger/entry.ts';
 import { differencesFrom } from '../../../src/ledger/found-payment.ts';

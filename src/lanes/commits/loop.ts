@@ -11,11 +11,11 @@
  * Lanes never wait here: the loop calls them. Only the loop waits for brokers.
  */
 import type { Clock } from 'payment-processor-contract/clock';
-import { Signal } from '../consumers/signal.ts';
-import { BrokerAnswerError } from '../producers/broker-verdicts.ts';
-import type { Written } from '../producers/producer-session.ts';
-import { encodeBatches } from '../producers/record-batch.ts';
-import { TransactionFailedError, type TransactionalProducer } from '../producers/transactional-producer.ts';
+import { Signal } from '../../consumers/signal.ts';
+import { BrokerAnswerError } from '../../producers/broker-verdicts.ts';
+import type { Written } from '../../producers/producer-session.ts';
+import { encodeBatches } from '../../producers/record-batch.ts';
+import { TransactionFailedError, type TransactionalProducer } from '../../producers/transactional-producer.ts';
 import { fitting, partitionsOf, recordsOf, type LaneCommit } from './lane-commit.ts';
 import { LostWithOthersError, wasRefused } from './troubles.ts';
 

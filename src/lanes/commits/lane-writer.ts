@@ -13,9 +13,9 @@ import {
   OWNER_KEY,
   type Claim,
   type OwnerRecord,
-} from '../ledger/ledger-records.ts';
-import { batchName, type OutgoingRecord } from '../producers/record-batch.ts';
-import type { OwnCommit } from '../store/ledger-reader.ts';
+} from '../../ledger/ledger-records.ts';
+import { batchName, type OutgoingRecord } from '../../producers/record-batch.ts';
+import type { OwnCommit } from '../../store/ledger-reader.ts';
 import type { Committer } from './committer.ts';
 import type { LaneCommit } from './lane-commit.ts';
 import type { Committed, Filler, Loop, Seat } from './loop.ts';

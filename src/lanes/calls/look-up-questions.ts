@@ -4,8 +4,8 @@
  *
  *   asked -> (a whole scan of its stage without a match) next stage -> ... -> answered
  */
-import type { LookUpOutcome } from '../ledger/decision.ts';
-import type { LookUpQuery } from '../ledger/plan.ts';
+import type { LookUpOutcome } from '../../ledger/decision.ts';
+import type { LookUpQuery } from '../../ledger/plan.ts';
 import { quoteIdAmong } from 'payment-processor-contract/quote-id';
 import type { Transaction } from 'payment-processor-contract/types';
 import type { CallSpan } from './call-times.ts';

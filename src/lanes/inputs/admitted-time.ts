@@ -7,7 +7,7 @@
  *   known      they have; the next question may follow
  */
 import type { Clock } from 'payment-processor-contract/clock';
-import type { TopicOffsets } from '../consumers/topic-offsets.ts';
+import type { TopicOffsets } from '../../consumers/topic-offsets.ts';
 
 export interface AdmittedTimeParts {
   readonly lane: number;

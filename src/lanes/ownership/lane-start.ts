@@ -4,13 +4,13 @@
  */
 import type { Clock } from 'payment-processor-contract/clock';
 import type { Config } from 'payment-processor-contract/config';
-import type { GroupMember } from '../consumers/group-member.ts';
-import { sleep } from '../consumers/signal.ts';
+import type { GroupMember } from '../../consumers/group-member.ts';
+import { sleep } from '../../consumers/signal.ts';
 import type { KafkaSettings } from 'payment-processor-contract/kafka/kafka-client';
-import type { LedgerCopy } from '../store/ledger-copy.ts';
-import { StateDirectoryError } from '../store/state-folder.ts';
-import type { Committer } from './committer.ts';
-import type { InputWatch } from './input-watch.ts';
+import type { LedgerCopy } from '../../store/ledger-copy.ts';
+import { StateDirectoryError } from '../../store/state-folder.ts';
+import type { Committer } from '../commits/committer.ts';
+import type { InputWatch } from '../inputs/input-watch.ts';
 import { kafkaStep, type StartStep, type StartSteps } from './start-steps.ts';
 
 /** Interval between checks whether the ledger has been read. */

@@ -9,11 +9,11 @@
  */
 import type { Logger } from 'pino';
 import type { Clock } from 'payment-processor-contract/clock';
-import { errorText } from '../consumers/message-failures.ts';
-import type { BoundsWithEpoch } from '../consumers/topic-offsets.ts';
+import { errorText } from '../../consumers/message-failures.ts';
+import type { BoundsWithEpoch } from '../../consumers/topic-offsets.ts';
 import { Repeats } from 'payment-processor-contract/repeats';
-import type { EpochSpan } from '../ledger/ledger-records.ts';
-import { MissingAnswerError } from '../consumers/batched-questions.ts';
+import type { EpochSpan } from '../../ledger/ledger-records.ts';
+import { MissingAnswerError } from '../../consumers/batched-questions.ts';
 import { forcedJumpOf, JUMP_GRACE_MS, type ForcedJump } from './forced-jumps.ts';
 
 /** Where a topic is read. */

@@ -8,15 +8,15 @@
  * A fenced owner may not know yet that it is fenced, and may begin calls until its heartbeat is too old. Until then we confirm no
  * order.
  */
-import type { HoldIntake } from '../consumers/hold-intake.ts';
-import type { Entry } from '../ledger/entry.ts';
-import { decodeHolds, holdRecords, isHeld, withOrder, type HoldsRecord } from '../ledger/holds.ts';
-import { HOLD_KEY } from '../ledger/ledger-records.ts';
-import type { ClaimRefusal, HeldCalls } from './claim-limits.ts';
-import type { Outcomes } from './outcomes.ts';
-import type { LaneParts } from './parts.ts';
+import type { HoldIntake } from '../../consumers/hold-intake.ts';
+import type { Entry } from '../../ledger/entry.ts';
+import { decodeHolds, holdRecords, isHeld, withOrder, type HoldsRecord } from '../../ledger/holds.ts';
+import { HOLD_KEY } from '../../ledger/ledger-records.ts';
+import type { ClaimRefusal, HeldCalls } from '../calls/claim-limits.ts';
+import type { Outcomes } from '../outcomes.ts';
+import type { LaneParts } from '../parts.ts';
 import type { InputHandler } from './taking.ts';
-import type { LaneTransaction } from './transaction.ts';
+import type { LaneTransaction } from '../commits/transaction.ts';
 
 /** A fenced former owner may still begin calls. */
 export type HoldStop = 'former-owner';

@@ -7,8 +7,8 @@
  *   quote-to-execute    first half of a two-step quote: its execution must follow before the quote expires
  *   other               plain quotes, simulated payments
  */
-import type { Entry } from '../ledger/entry.ts';
-import { operationOf } from '../ledger/settlement.ts';
+import type { Entry } from '../../ledger/entry.ts';
+import { operationOf } from '../../ledger/settlement.ts';
 
 export type WorkClass = 'execution' | 'transfer' | 'quote-to-execute' | 'other';
 

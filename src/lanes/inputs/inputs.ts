@@ -2,25 +2,25 @@
  * The inputs of a lane, and how far each has been admitted: one inbox per command topic, one each for decisions, holds
  * and observations.
  */
-import { readMessage, type Intake, type CommandPlace } from '../consumers/command-intake.ts';
-import { readDecision, type DecisionIntake } from '../consumers/decision-intake.ts';
-import { readHold, type HoldIntake } from '../consumers/hold-intake.ts';
-import type { BatchReply, FetchedBatch, FilteredRecords } from '../consumers/group-member.ts';
-import { Inbox, type Unavailable } from '../consumers/inbox.ts';
-import type { InputMessage } from '../consumers/input-message.ts';
-import type { Place } from '../consumers/message-origin.ts';
-import type { TopicStart } from '../consumers/topic-offsets.ts';
-import type { EpochSpan, PositionRecord } from '../ledger/ledger-records.ts';
+import { readMessage, type Intake, type CommandPlace } from '../../consumers/command-intake.ts';
+import { readDecision, type DecisionIntake } from '../../consumers/decision-intake.ts';
+import { readHold, type HoldIntake } from '../../consumers/hold-intake.ts';
+import type { BatchReply, FetchedBatch, FilteredRecords } from '../../consumers/group-member.ts';
+import { Inbox, type Unavailable } from '../../consumers/inbox.ts';
+import type { InputMessage } from '../../consumers/input-message.ts';
+import type { Place } from '../../consumers/message-origin.ts';
+import type { TopicStart } from '../../consumers/topic-offsets.ts';
+import type { EpochSpan, PositionRecord } from '../../ledger/ledger-records.ts';
 import type { CarefulReading } from './careful-reading.ts';
 import { EpochTrails } from './epoch-trails.ts';
 import type { HoldStop } from './holds.ts';
 import { lastingJump, startPositions } from './input-positions.ts';
 import type { Reading } from './input-watch.ts';
 import { ObservationReader, type ObservationItem } from './observations.ts';
-import { LaneStoppedError, type AdmissionCause, type InputName, type InputStatus } from './lane-status.ts';
-import type { LaneParts } from './parts.ts';
+import { LaneStoppedError, type AdmissionCause, type InputName, type InputStatus } from '../lane-status.ts';
+import type { LaneParts } from '../parts.ts';
 import { takeFrom, type Input, type InputHandler } from './taking.ts';
-import { halfwayMs, type LaneTransaction } from './transaction.ts';
+import { halfwayMs, type LaneTransaction } from '../commits/transaction.ts';
 
 /** Handlers for the messages of each input. */
 export interface InputHandlers {

@@ -7,9 +7,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from 'payment-processor-contract/clock';
-import { sleep } from '../consumers/signal.ts';
+import { sleep } from '../../consumers/signal.ts';
 import { settledWithin } from 'payment-processor-contract/settled-within';
-import type { TransactionalProducer } from '../producers/transactional-producer.ts';
+import type { TransactionalProducer } from '../../producers/transactional-producer.ts';
 import type { LaneCommit } from './lane-commit.ts';
 import { Loop } from './loop.ts';
 

@@ -4,12 +4,12 @@
  * If an input no longer continues at its position (forced-jumps.ts), messages were lost. If the group has offsets but
  * the ledger has no position, the ledger was lost. Either way the lane stops and says so, instead of leaving a gap.
  */
-import { sleep } from '../consumers/signal.ts';
-import type { TopicStart } from '../consumers/topic-offsets.ts';
-import type { PositionRecord } from '../ledger/ledger-records.ts';
+import { sleep } from '../../consumers/signal.ts';
+import type { TopicStart } from '../../consumers/topic-offsets.ts';
+import type { PositionRecord } from '../../ledger/ledger-records.ts';
 import { forcedJumpOf, JUMP_GRACE_MS, type ForcedJump } from './forced-jumps.ts';
-import { LaneStoppedError } from './lane-status.ts';
-import type { LaneParts } from './parts.ts';
+import { LaneStoppedError } from '../lane-status.ts';
+import type { LaneParts } from '../parts.ts';
 
 /** By topic. */
 type Starts = ReadonlyMap<string, TopicStart>;

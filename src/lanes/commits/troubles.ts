@@ -2,8 +2,8 @@
  * Classifies why a lane was lost, counts its recent losses, and decides whether a message is to blame. It lives as long
  * as the process, however often the lane is lost and retaken. No clock, no I/O. Owned by the lane.
  */
-import type { Suspect } from '../ledger/ledger-records.ts';
-import { TransactionFailedError } from '../producers/transactional-producer.ts';
+import type { Suspect } from '../../ledger/ledger-records.ts';
+import { TransactionFailedError } from '../../producers/transactional-producer.ts';
 
 export const LANE_LOSSES = [
   /** Another process has fenced this one's producer, or the broker has aborted its transaction. */

@@ -1,8 +1,8 @@
 /** Operators' decisions on results: each makes the next revision, or a dead letter that says why not. */
-import type { DecisionIntake } from '../consumers/decision-intake.ts';
-import { decideByOperator } from '../ledger/operator.ts';
-import { sentEarlier } from '../ledger/wrong-clocks.ts';
-import type { HandlerParts } from './outcomes.ts';
+import type { DecisionIntake } from '../../consumers/decision-intake.ts';
+import { decideByOperator } from '../../ledger/operator.ts';
+import { sentEarlier } from '../../ledger/wrong-clocks.ts';
+import type { HandlerParts } from '../outcomes.ts';
 import type { InputHandler } from './taking.ts';
 
 export function decisionHandler(parts: HandlerParts): InputHandler<DecisionIntake, never> {

@@ -1,22 +1,22 @@
 /** Admission: commands move from their topic into the ledger, within the limits (invariants I1, I6, I7). */
 import { randomUUID } from 'node:crypto';
-import { type CommandPlace, type Intake, setAside, type TracedCommand } from '../consumers/command-intake.ts';
-import type { InputMessage } from '../consumers/input-message.ts';
-import type { Aside } from '../consumers/message-origin.ts';
-import { admit, newEntry, type Admission } from '../ledger/admission.ts';
-import { decide } from '../ledger/decide.ts';
-import type { Entry, UnphasedEntry } from '../ledger/entry.ts';
-import { intentOf } from '../ledger/transitions.ts';
-import { readable } from '../ledger/ledger-value.ts';
-import { failedResult } from '../ledger/result-record.ts';
-import type { DeadLetterReason } from '../producers/dead-letters.ts';
-import type { ClaimRefusal } from './claim-limits.ts';
-import type { AdmissionKind } from './command-traces.ts';
-import { claimCall } from './entry-claim.ts';
-import type { AdmissionCause } from './lane-status.ts';
-import type { HandlerParts } from './outcomes.ts';
+import { type CommandPlace, type Intake, setAside, type TracedCommand } from '../../consumers/command-intake.ts';
+import type { InputMessage } from '../../consumers/input-message.ts';
+import type { Aside } from '../../consumers/message-origin.ts';
+import { admit, newEntry, type Admission } from '../../ledger/admission.ts';
+import { decide } from '../../ledger/decide.ts';
+import type { Entry, UnphasedEntry } from '../../ledger/entry.ts';
+import { intentOf } from '../../ledger/transitions.ts';
+import { readable } from '../../ledger/ledger-value.ts';
+import { failedResult } from '../../ledger/result-record.ts';
+import type { DeadLetterReason } from '../../producers/dead-letters.ts';
+import type { ClaimRefusal } from '../calls/claim-limits.ts';
+import type { AdmissionKind } from '../command-traces.ts';
+import { claimCall } from '../entry-claim.ts';
+import type { AdmissionCause } from '../lane-status.ts';
+import type { HandlerParts } from '../outcomes.ts';
 import type { InputHandler } from './taking.ts';
-import type { LaneTransaction } from './transaction.ts';
+import type { LaneTransaction } from '../commits/transaction.ts';
 
 const ADMISSION_KINDS: Record<Admission['kind'], AdmissionKind> = {
   call: 'called',

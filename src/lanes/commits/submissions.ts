@@ -7,7 +7,7 @@
  * Each promise resolves when its records are committed, and rejects when that is not certain: the lane was lost or
  * released, or too many submissions wait. Owned by the open lane.
  */
-import type { OutgoingRecord } from '../producers/record-batch.ts';
+import type { OutgoingRecord } from '../../producers/record-batch.ts';
 import type { LaneTransaction } from './transaction.ts';
 
 interface Submission {

@@ -11,12 +11,12 @@
  * failed page a few times, so that a flaky service does not keep a long scan from finishing. A scan has a maximum of pages, and stops early once all its questions
  * are answered.
  */
-import type { PaymentApi } from '../api/payment-api.ts';
-import { shorterLimit } from '../api/transaction-list.ts';
-import type { ListReading, TransactionFilter } from '../api/types.ts';
+import type { PaymentApi } from '../../api/payment-api.ts';
+import { shorterLimit } from '../../api/transaction-list.ts';
+import type { ListReading, TransactionFilter } from '../../api/types.ts';
 import type { Clock } from 'payment-processor-contract/clock';
-import { sleep } from '../consumers/signal.ts';
-import type { LookUpQuery } from '../ledger/plan.ts';
+import { sleep } from '../../consumers/signal.ts';
+import type { LookUpQuery } from '../../ledger/plan.ts';
 import type { CallSpan } from './call-times.ts';
 import { LookUpQuestions, type LookUpAnswer, type Question } from './look-up-questions.ts';
 

@@ -19,14 +19,14 @@
  * never both own one.
  */
 import { randomUUID } from 'node:crypto';
-import { sleep } from '../consumers/signal.ts';
-import type { Claim, Claimant, OwnerRecord } from '../ledger/ledger-records.ts';
-import { schemaRecords } from '../ledger/ledger-value.ts';
+import { sleep } from '../../consumers/signal.ts';
+import type { Claim, Claimant, OwnerRecord } from '../../ledger/ledger-records.ts';
+import { schemaRecords } from '../../ledger/ledger-value.ts';
 import { settledWithin } from 'payment-processor-contract/settled-within';
-import { COMMIT_DEADLINE_MS } from '../producers/transactional-producer.ts';
-import { idPrefixOf } from './committer.ts';
-import type { LaneWriter } from './lane-writer.ts';
-import type { LaneParts } from './parts.ts';
+import { COMMIT_DEADLINE_MS } from '../../producers/transactional-producer.ts';
+import { idPrefixOf } from '../commits/committer.ts';
+import type { LaneWriter } from '../commits/lane-writer.ts';
+import type { LaneParts } from '../parts.ts';
 
 /** Added to a call's deadline, for the commit of its answer. */
 const RELEASE_MARGIN_MS = 2_000;

@@ -2,8 +2,8 @@
  * Limits on intents: per operation (what its breaker allows), per class of work, and per class in a lane. Also limits open two-step
  * quotes.
  */
-import type { PaymentApi } from '../api/payment-api.ts';
-import type { Entry } from '../ledger/entry.ts';
+import type { PaymentApi } from '../../api/payment-api.ts';
+import type { Entry } from '../../ledger/entry.ts';
 import type { CommandType } from 'payment-processor-contract/commands';
 import type { WorkClass } from './work-classes.ts';
 

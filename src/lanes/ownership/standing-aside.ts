@@ -12,10 +12,10 @@
  * at different times. Time without a broker's answer is added up from heartbeat to heartbeat. Each gap adds at most a
  * session timeout: without heartbeats, all of Kafka may be down, or the process was frozen.
  */
-import type { PaymentApi } from '../api/payment-api.ts';
-import type { Unserved } from '../api/types.ts';
+import type { PaymentApi } from '../../api/payment-api.ts';
+import type { Unserved } from '../../api/types.ts';
 import type { Clock } from 'payment-processor-contract/clock';
-import type { AsideAnnouncer } from '../consumers/member-note.ts';
+import type { AsideAnnouncer } from '../../consumers/member-note.ts';
 
 const OUTAGE_MS_MIN = 30_000;
 /** How long brokers must answer before a member takes lanes again: others notice the end of an outage later, and links flap. */

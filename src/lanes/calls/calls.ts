@@ -15,15 +15,15 @@
  *   release   the lane is lost or acquired again: forgets attempts that never began. Remembers those that began, without
  *             their claims: otherwise a new owner would take their intents for calls that never began
  */
-import type { PaymentApi } from '../api/payment-api.ts';
-import type { ChangeRequest, Reading } from '../api/types.ts';
+import type { PaymentApi } from '../../api/payment-api.ts';
+import type { ChangeRequest, Reading } from '../../api/types.ts';
 import type { Clock } from 'payment-processor-contract/clock';
 import type { CommandType } from 'payment-processor-contract/commands';
-import type { TracedCommand } from '../consumers/command-intake.ts';
+import type { TracedCommand } from '../../consumers/command-intake.ts';
 import { CallScheduler, type Moment } from './call-scheduler.ts';
 import { timesOf, type CallSpan } from './call-times.ts';
 import { ClaimLimits, type Claim, type Claimed, type ClaimRefusal } from './claim-limits.ts';
-import type { CommandTraces } from './command-traces.ts';
+import type { CommandTraces } from '../command-traces.ts';
 
 export type CallEnd =
   | { kind: 'answered'; reading: Reading; span: CallSpan }

@@ -1,15 +1,15 @@
 /** Status changes of a lane: folds observations into the states of their transactions (invariant I4). */
-import type { Unavailable } from '../consumers/inbox.ts';
-import type { InputMessage } from '../consumers/input-message.ts';
-import { originalMessage, type Place } from '../consumers/message-origin.ts';
-import { UnknownSchemaError } from '../ledger/ledger-value.ts';
-import type { DeadLetter } from '../producers/dead-letters.ts';
-import { statusRecords } from '../producers/status-events.ts';
-import { decodeObservation, type Observation } from '../status/observation.ts';
+import type { Unavailable } from '../../consumers/inbox.ts';
+import type { InputMessage } from '../../consumers/input-message.ts';
+import { originalMessage, type Place } from '../../consumers/message-origin.ts';
+import { UnknownSchemaError } from '../../ledger/ledger-value.ts';
+import type { DeadLetter } from '../../producers/dead-letters.ts';
+import { statusRecords } from '../../producers/status-events.ts';
+import { decodeObservation, type Observation } from '../../status/observation.ts';
 import { ID_LENGTH_MAX } from 'payment-processor-contract/quote-id';
-import { reduce } from '../status/reducer.ts';
-import type { HandlerParts } from './outcomes.ts';
-import type { LaneParts } from './parts.ts';
+import { reduce } from '../../status/reducer.ts';
+import type { HandlerParts } from '../outcomes.ts';
+import type { LaneParts } from '../parts.ts';
 import type { InputHandler } from './taking.ts';
 
 export type ObservationItem =

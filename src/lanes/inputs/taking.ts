@@ -3,13 +3,13 @@
  * code fail is retried in later transactions, then set aside (invariant I6).
  */
 import type { Clock } from 'payment-processor-contract/clock';
-import { ITEMS_MAX, type Inbox } from '../consumers/inbox.ts';
-import type { InputMessage } from '../consumers/input-message.ts';
-import { errorText, type MessageFailures } from '../consumers/message-failures.ts';
-import type { Aside, Place } from '../consumers/message-origin.ts';
+import { ITEMS_MAX, type Inbox } from '../../consumers/inbox.ts';
+import type { InputMessage } from '../../consumers/input-message.ts';
+import { errorText, type MessageFailures } from '../../consumers/message-failures.ts';
+import type { Aside, Place } from '../../consumers/message-origin.ts';
 import type { CarefulReading } from './careful-reading.ts';
-import type { LaneReports } from './reports.ts';
-import type { LaneTransaction } from './transaction.ts';
+import type { LaneReports } from '../reports.ts';
+import type { LaneTransaction } from '../commits/transaction.ts';
 
 /** What an open lane does with the messages of an input. */
 export interface InputHandler<Item extends { readonly kind: string }, Stop, At extends Place = Place> {

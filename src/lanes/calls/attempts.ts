@@ -8,17 +8,17 @@
  * `Calls` owns the calls under way and outlives the lane; this class owns the events. Once the acquisition is over, no call passes
  * the gate and no event is taken.
  */
-import type { Entry } from '../ledger/entry.ts';
-import { TRANSACTION_PREFIX } from '../ledger/ledger-records.ts';
-import { planOf, type LookUpQuery } from '../ledger/plan.ts';
-import { wasCallerChanged } from '../ledger/settlement.ts';
+import type { Entry } from '../../ledger/entry.ts';
+import { TRANSACTION_PREFIX } from '../../ledger/ledger-records.ts';
+import { planOf, type LookUpQuery } from '../../ledger/plan.ts';
+import { wasCallerChanged } from '../../ledger/settlement.ts';
 import { laneOf } from 'payment-processor-contract/keys';
-import { readableState } from '../status/transaction-state.ts';
-import type { EntryEvent } from './answers.ts';
+import { readableState } from '../../status/transaction-state.ts';
+import type { EntryEvent } from '../answers.ts';
 import { timesOf } from './call-times.ts';
 import type { CallEnd, CallOwner } from './calls.ts';
 import type { LookUpAnswer } from './look-up-questions.ts';
-import type { LaneParts } from './parts.ts';
+import type { LaneParts } from '../parts.ts';
 
 export interface Acquisition {
   /** The lane has not been lost or given away since it was acquired. */

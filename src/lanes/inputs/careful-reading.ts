@@ -10,7 +10,7 @@
  *
  * Owned by an open lane. A message that was marked too often is set aside unread.
  */
-import type { Suspect } from '../ledger/ledger-records.ts';
+import type { Suspect } from '../../ledger/ledger-records.ts';
 
 /** What to do with the next message of an input. */
 export type ReadingOrder =

@@ -7,7 +7,7 @@
  *   read    an epoch is read further, or another one follows it
  *   held    the broker still has all that was read of the first epoch: its successor becomes the first
  */
-import type { EpochSpan } from '../ledger/ledger-records.ts';
+import type { EpochSpan } from '../../ledger/ledger-records.ts';
 
 /** What kafkajs reports for a record without a leader epoch. */
 const NO_EPOCH = -1;

@@ -1,6 +1,6 @@
 /** The lanes' commits, and which of them go into one transaction. Pure. */
-import { batchName, type OutgoingRecord } from '../producers/record-batch.ts';
-import type { PartitionName } from '../producers/transaction-requests.ts';
+import { batchName, type OutgoingRecord } from '../../producers/record-batch.ts';
+import type { PartitionName } from '../../producers/transaction-requests.ts';
 
 /** What one lane commits. */
 export interface LaneCommit {

@@ -5,9 +5,9 @@
  * whether it is full: each partition's batch is limited, and so is the whole. A unit may begin while every partition is below
  * its share. The code that makes a unit bounds what it adds, so no batch exceeds the limit of its topic.
  */
-import type { Entry } from '../ledger/entry.ts';
-import { encodeEntry } from '../ledger/entry-record.ts';
-import { retentionRecords, RETENTION_KEY, type KeyRetention } from '../ledger/key-retention.ts';
+import type { Entry } from '../../ledger/entry.ts';
+import { encodeEntry } from '../../ledger/entry-record.ts';
+import { retentionRecords, RETENTION_KEY, type KeyRetention } from '../../ledger/key-retention.ts';
 import {
   positionRecords,
   suspectRecords,
@@ -17,10 +17,10 @@ import {
   TRANSACTION_PREFIX,
   type PositionRecord,
   type Suspect,
-} from '../ledger/ledger-records.ts';
-import { batchName, type MessageHeaders, type OutgoingRecord } from '../producers/record-batch.ts';
+} from '../../ledger/ledger-records.ts';
+import { batchName, type MessageHeaders, type OutgoingRecord } from '../../producers/record-batch.ts';
 import { CARRIER_BYTES_MAX, COMMAND_BATCH_BYTES_MAX } from 'payment-processor-contract/topic-definitions';
-import { encodeTransactionState, type TransactionState } from '../status/transaction-state.ts';
+import { encodeTransactionState, type TransactionState } from '../../status/transaction-state.ts';
 import type { LaneCommit } from './lane-commit.ts';
 
 /**

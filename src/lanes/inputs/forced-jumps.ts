@@ -2,8 +2,8 @@
  * Detects forced jumps: a lane cannot read on, because the topic was recreated, was truncated below the lane's position, or begins above
  * it. If the lane continued, it would silently drop commands, because it skips messages below its position as redeliveries. Pure.
  */
-import type { BoundsWithEpoch } from '../consumers/topic-offsets.ts';
-import type { EpochSpan } from '../ledger/ledger-records.ts';
+import type { BoundsWithEpoch } from '../../consumers/topic-offsets.ts';
+import type { EpochSpan } from '../../ledger/ledger-records.ts';
 
 /** Where a lane stands in one input. */
 export interface InputPlace {
