@@ -53,7 +53,7 @@ VOLUME /var/lib/payment-processor
 # By number, so that Kubernetes can see that it is not root.
 USER 1000:1000
 EXPOSE 8080
-# Live, not ready: what waits for Kafka or the payment service is not mended by a restart.
+# Live, not ready: a restart does not help a process that waits for Kafka or the payment service.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HTTP_PORT || 8080}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # As the start script of package.json. A young generation of tens of megabytes would gain nothing here.

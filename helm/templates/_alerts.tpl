@@ -1,6 +1,6 @@
 {{/*
-An expression with another threshold: (list alert expression threshold). Where it compares with one number alone, that is
-the threshold; elsewhere which number is meant cannot be told.
+An expression with another threshold: (list alert expression threshold). If the expression compares with a single number,
+that number is the threshold. Otherwise rendering fails, because it is unclear which number is meant.
 */}}
 {{- define "processor.withThreshold" -}}
 {{- $alert := index . 0 -}}

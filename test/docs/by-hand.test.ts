@@ -1,4 +1,4 @@
-/** The README's "by hand": its shell snippet is run as it stands, on a topic prefix of its own. */
+/** README's "A command and its result": its shell snippet is run as it stands, on a topic prefix of its own. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
