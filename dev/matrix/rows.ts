@@ -45,7 +45,7 @@ const KAFKA_ROWS = KAFKA_VERSIONS.map((version): MatrixRow => ({
     'test/promises',
     'test/access/door.test.ts',
     'test/access/rights.test.ts',
-    'test/kafkajs-mends',
+    'test/kafkajs-patches',
     'test/lanes/input-watch.test.ts',
     'test/ops/rebalance.test.ts',
     'proofs/simulation/kafka-conformance.test.ts',

@@ -116,10 +116,10 @@ describe('the packed client', () => {
       project.folder,
       'node_modules/payment-processor-client/node_modules/kafkajs/src/protocol/requests/index.js',
     );
-    const mended = readFileSync(requests, 'utf8');
-    writeFileSync(requests, `${mended}\ndelete module.exports.requests.TopicIds\n`);
-    const ended = await project.run(process.execPath, ['request.js', 'unmended'], { ...stack().environment });
-    writeFileSync(requests, mended);
+    const patched = readFileSync(requests, 'utf8');
+    writeFileSync(requests, `${patched}\ndelete module.exports.requests.TopicIds\n`);
+    const ended = await project.run(process.execPath, ['request.js', 'unpatched'], { ...stack().environment });
+    writeFileSync(requests, patched);
     expect(ended.code).toBe(1);
     expect(ended.stderr).toContain('kafkajs is installed without its patches');
   });

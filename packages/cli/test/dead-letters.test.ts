@@ -394,8 +394,8 @@ describe('dead-letters redrive of one', () => {
     expect(own).toMatchObject({ code: 7, stdout: '' });
     expect(own.stderr).toMatch(/INVALID.*CONFLICT.*--key/);
     expect(await redrive(place, '--key', 'one', '--yes')).toMatchObject({ code: 7 });
-    const unmended = await redrive(place, '--key', 'one-again', '--await', '--yes');
-    expect(unmended).toMatchObject({ code: 4, documents: [{ status: 'published', outcome: 'INVALID' }] });
+    const unfixed = await redrive(place, '--key', 'one-again', '--await', '--yes');
+    expect(unfixed).toMatchObject({ code: 4, documents: [{ status: 'published', outcome: 'INVALID' }] });
     const late = ['--header', 'expires-at=2020-01-01T00:00:00Z'];
     const other = await buryWithoutType('two');
     const expired = await redrive(other, '--key', 'two-again', ...JSON_TYPE, ...late, '--await', '--yes');

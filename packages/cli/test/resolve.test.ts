@@ -259,7 +259,7 @@ describe('resolve', () => {
     const redrive = async (place: string, ...flags: string[]): Promise<CliRun> =>
       cli('dead-letters', 'redrive', place, '--header', 'content-type=application/json', '--yes', '--await', ...flags);
     const retry = async (key: string): Promise<CliRun> =>
-      resolve(key, '--decision', 'RETRY', '--reason', 'the cause is mended', '--yes');
+      resolve(key, '--decision', 'RETRY', '--reason', 'the cause is fixed', '--yes');
 
     test('of a message that was redriven under another key is refused', async () => {
       const place = await buried('redriven-besides');

@@ -2,7 +2,7 @@
  * Packs the client of publishers and subscribers: `npm run client:pack -- [--to DIR]`, .local by default.
  *
  * Stages: what the package exports is compiled, with what it imports, to JavaScript with declarations -> the manifest gets version and
- * dependencies, by what the JavaScript imports -> schemas, licence and the mended kafkajs are put beside it -> npm pack.
+ * dependencies, by what the JavaScript imports -> schemas, licence and the patched kafkajs are put beside it -> npm pack.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

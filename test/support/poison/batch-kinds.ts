@@ -1,6 +1,6 @@
 /**
  * Poison in record batches: mislabelled, crowded, or decompression bombs. What the codecs make of damaged and odd layouts:
- * test/kafkajs-mends/compression.test.ts, and through a broker proofs/fuzz/random-kinds.ts.
+ * test/kafkajs-patches/compression.test.ts, and through a broker proofs/fuzz/random-kinds.ts.
  */
 import { zstdCompressSync } from 'node:zlib';
 import { batchOf, CODECS, encodeBatch, zigzag, type BatchFields, type CodecName } from '../record-batch.ts';

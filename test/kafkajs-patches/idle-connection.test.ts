@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { connectKafka, createTopic } from './local-kafka.ts';
-import { loadMended, logger, type Constructor } from './mended.ts';
+import { loadPatched, logger, type Constructor } from './patched-module.ts';
 
 interface RequestQueue {
   push(request: object): void;
@@ -21,7 +21,7 @@ interface PushedRequest {
   isSent(): boolean;
 }
 
-const RequestQueue = loadMended('src/network/requestQueue') as Constructor<RequestQueue>;
+const RequestQueue = loadPatched('src/network/requestQueue') as Constructor<RequestQueue>;
 
 const REQUEST_TIMEOUT_MS = 40;
 /** A timer of the queue may be due a little after what it waits for. */

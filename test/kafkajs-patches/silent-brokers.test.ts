@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka, type KafkaConfig } from 'kafkajs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectionsHeldTo } from '../support/held-connections.ts';
-import { loadMended, logger, silence, type Constructor } from './mended.ts';
+import { loadPatched, logger, silence, type Constructor } from './patched-module.ts';
 
 interface Connection {
   connect(): Promise<unknown>;
@@ -47,7 +47,7 @@ function portOf(server: Server): number {
 }
 
 function adminOf(retries: number): Admin {
-  const Client = loadMended('src/index.js') as new (config: KafkaConfig) => Kafka;
+  const Client = loadPatched('src/index.js') as new (config: KafkaConfig) => Kafka;
   return new Client({
     brokers: [`127.0.0.1:${portOf(broker)}`],
     logLevel: kafkajs.logLevel.NOTHING,
@@ -84,11 +84,11 @@ test('a client that is disconnected while it connects opens nothing any more', a
 
 /** A connection to the broker over TLS, which is never established. */
 function brokerOf(): { broker: Broker; connection: Connection } {
-  const Pool = loadMended('src/network/connectionPool.js') as Constructor<{ pool: Connection[] }>;
-  const BrokerClass = loadMended('src/broker/index.js') as Constructor<Broker>;
+  const Pool = loadPatched('src/network/connectionPool.js') as Constructor<{ pool: Connection[] }>;
+  const BrokerClass = loadPatched('src/broker/index.js') as Constructor<Broker>;
   const connectionPool = new Pool({
     ...{ host: '127.0.0.1', port: portOf(broker), ssl: {}, logger, connectionTimeout: CONNECTION_TIMEOUT_MS },
-    socketFactory: (loadMended('src/network/socketFactory.js') as () => unknown)(),
+    socketFactory: (loadPatched('src/network/socketFactory.js') as () => unknown)(),
   });
   return { broker: new BrokerClass({ connectionPool, logger }), connection: connectionPool.pool[0]! };
 }

@@ -1,12 +1,12 @@
 /** A broker's refusal names the refused resources; as shipped, it says only that something was refused. */
 import { expect, test } from 'vitest';
-import { loadMended } from './mended.ts';
+import { loadPatched } from './patched-module.ts';
 
 const TOPIC_AUTHORIZATION_FAILED = 29;
 
 /** The error of an answer in which two topics of three are refused. */
 async function errorOf(): Promise<unknown> {
-  const { parse } = loadMended('src/protocol/requests/metadata/v0/response') as {
+  const { parse } = loadPatched('src/protocol/requests/metadata/v0/response') as {
     parse: (data: object) => Promise<unknown>;
   };
   const topic = (name: string, topicErrorCode: number): object => ({

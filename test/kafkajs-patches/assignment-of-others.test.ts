@@ -51,7 +51,7 @@ async function joined(
 
 test.each(JUNK)('%o: a member without partitions, until another leads', async (junk) => {
   const topic = await createTopic(connectKafka());
-  const groupId = `mends-${randomUUID()}`;
+  const groupId = `patches-${randomUUID()}`;
   const leader = await joined('leader', groupId, topic, junk);
   // Else the other may lead. A broker that has just begun may load its coordinator first, and make the consumer start again.
   await expect.poll(() => leader.told.at(-1), { timeout: JOINED_MS_MAX }).toBe(JSON.stringify({ [topic]: [0] }));

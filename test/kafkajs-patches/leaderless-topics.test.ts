@@ -3,7 +3,7 @@
  * As shipped a client without topics of its own asks for all of them, and either fails for as long as that partition has no leader.
  */
 import { expect, test } from 'vitest';
-import { loadMended, logger, silence, type Constructor } from './mended.ts';
+import { loadPatched, logger, silence, type Constructor } from './patched-module.ts';
 
 interface Asked {
   readonly topics: readonly string[];
@@ -27,8 +27,8 @@ const connectionPool = { host: 'localhost', port: 1 };
 
 /** The number of topics in the request that the broker gets. */
 async function topicsAskedBy(ask: (broker: Broker) => Promise<unknown>): Promise<number> {
-  const BrokerClass = loadMended('src/broker/index.js') as Constructor<Broker>;
-  const request = loadMended('src/protocol/requests/metadata/v6/request.js') as MetadataRequest;
+  const BrokerClass = loadPatched('src/broker/index.js') as Constructor<Broker>;
+  const request = loadPatched('src/protocol/requests/metadata/v6/request.js') as MetadataRequest;
   const asked: Asked[] = [];
   const lookupRequest = () => (of: Asked) => {
     asked.push(of);
@@ -41,7 +41,7 @@ async function topicsAskedBy(ask: (broker: Broker) => Promise<unknown>): Promise
 }
 
 function refreshed(topics: readonly string[]): (broker: Broker) => Promise<void> {
-  const PoolClass = loadMended('src/cluster/brokerPool.js') as Constructor<BrokerPool>;
+  const PoolClass = loadPatched('src/cluster/brokerPool.js') as Constructor<BrokerPool>;
   return (broker) => {
     const parts = { brokers: {}, seedBroker: broker, connectBroker: async () => undefined };
     return Object.assign(new PoolClass({ logger }), parts, { findConnectedBroker: async () => broker }).refreshMetadata(
@@ -60,8 +60,8 @@ test('who lists topics still asks for all', async () => {
 });
 
 test('who lists topics gets them, who asks for one without a leader gets the error', async () => {
-  const { parse } = loadMended('src/protocol/requests/metadata/v6/response.js') as Response;
-  const ClusterClass = loadMended('src/cluster/index.js') as Constructor<object> & { prototype: Cluster };
+  const { parse } = loadPatched('src/protocol/requests/metadata/v6/response.js') as Response;
+  const ClusterClass = loadPatched('src/cluster/index.js') as Constructor<object> & { prototype: Cluster };
   const LEADER_NOT_AVAILABLE = 5;
   const partitionMetadata = [{ partitionErrorCode: LEADER_NOT_AVAILABLE, leader: -1 }];
   const told = { brokers: [], topicMetadata: [{ topic: 'other', topicErrorCode: 0, partitionMetadata }] };

@@ -5,7 +5,7 @@
  * the same broker may be asked again and again, and all fetches and the heartbeats between them wait for it.
  */
 import { expect, test } from 'vitest';
-import { loadMended, logger, silence, type Constructor } from './mended.ts';
+import { loadPatched, logger, silence, type Constructor } from './patched-module.ts';
 
 interface Runner {
   heartbeat(): Promise<void>;
@@ -20,7 +20,7 @@ interface BrokerPool {
 
 /** How often a member joins whose heartbeat is answered with the error. */
 async function joinsAfter(type: string): Promise<number> {
-  const RunnerClass = loadMended('src/consumer/runner.js') as Constructor<Runner>;
+  const RunnerClass = loadPatched('src/consumer/runner.js') as Constructor<Runner>;
   let joins = 0;
   const consumerGroup = {
     heartbeat: () => Promise.reject(Object.assign(new Error(type), { type })),
@@ -33,7 +33,7 @@ async function joinsAfter(type: string): Promise<number> {
 
 /** What a fetch of a member ends with while the broker that is asked for metadata does not answer. */
 async function fetched(): Promise<unknown> {
-  const GroupClass = loadMended('src/consumer/consumerGroup.js') as Constructor<ConsumerGroup>;
+  const GroupClass = loadPatched('src/consumer/consumerGroup.js') as Constructor<ConsumerGroup>;
   const cluster = { refreshMetadataIfNecessary: () => new Promise(silence) };
   const group = new GroupClass({ logger, cluster, groupId: 'group', topics: [], maxWaitTimeInMs: 1 });
   group.offsetManager = { committedOffsets: () => ({}), resolveOffsets: silence };
@@ -43,7 +43,7 @@ async function fetched(): Promise<unknown> {
 
 /** Which of two brokers are asked for metadata in turn, of which only the first is connected. */
 async function asked(times: number): Promise<string[]> {
-  const PoolClass = loadMended('src/cluster/brokerPool.js') as Constructor<BrokerPool>;
+  const PoolClass = loadPatched('src/cluster/brokerPool.js') as Constructor<BrokerPool>;
   const [order, pool]: [string[], BrokerPool] = [[], new PoolClass({ logger })];
   const connectionPool = { host: 'localhost', port: 1 };
   const told = ['a', 'b'].map((nodeId) => ({ ...connectionPool, nodeId }));

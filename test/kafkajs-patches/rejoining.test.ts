@@ -79,7 +79,7 @@ async function state(groupId: string): Promise<string> {
 const send = (topic: string, value: string): Promise<unknown> => producer.send({ topic, messages: [{ value }] });
 
 test('messages that come while the group waits for a slow member are handed over meanwhile', async () => {
-  const given = { groupId: `mends-${randomUUID()}`, topic: await createTopic(kafka) };
+  const given = { groupId: `patches-${randomUUID()}`, topic: await createTopic(kafka) };
   const joined: Joined[] = [];
   try {
     const reads = await join(given, 'a', QUICK_HEARTBEAT_MS);

@@ -3,7 +3,7 @@
  * nothing and never wait: no timer of the process fires any more.
  */
 import { expect, test } from 'vitest';
-import { loadMended, logger, silence } from './mended.ts';
+import { loadPatched, logger, silence } from './patched-module.ts';
 
 interface FetchManager {
   start(): Promise<void>;
@@ -14,7 +14,7 @@ interface FetchManager {
 const SPINS_MAX = 10;
 
 test('no fetch begins after the end of a consumer that found the brokers changed', async () => {
-  const create = loadMended('src/consumer/fetchManager.js') as (options: object) => FetchManager;
+  const create = loadPatched('src/consumer/fetchManager.js') as (options: object) => FetchManager;
   const held = Promise.withResolvers<[]>();
   let [nodes, later, isStopped] = [[1, 2], 0, false];
   const manager = create({

@@ -9,7 +9,7 @@ const READ_MS_MAX = 20_000;
 
 export function connectKafka(): Kafka {
   return new kafkajs.Kafka({
-    clientId: 'kafkajs-mends-test',
+    clientId: 'kafkajs-patches-test',
     brokers: [...inject('kafkaBrokers')],
     logLevel: kafkajs.logLevel.NOTHING,
     // After a commit the coordinator is busy for some milliseconds; the default would wait 300 ms then.
@@ -32,7 +32,7 @@ export async function createTopic(
   kafka: Kafka,
   configEntries: { name: string; value: string }[] = [],
 ): Promise<string> {
-  const topic = `mends-${randomUUID()}`;
+  const topic = `patches-${randomUUID()}`;
   await makeUsableTopics(kafka, [{ topic, numPartitions: 1, configEntries }]);
   return topic;
 }
@@ -47,7 +47,7 @@ export async function readCommitted(
   lastValue: Buffer,
   fromOffset = '0',
 ): Promise<KafkaMessage[]> {
-  const consumer = kafka.consumer({ groupId: `mends-${randomUUID()}`, maxWaitTimeInMs: 100 });
+  const consumer = kafka.consumer({ groupId: `patches-${randomUUID()}`, maxWaitTimeInMs: 100 });
   const messages: KafkaMessage[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<undefined>();
   const deadline = setTimeout(

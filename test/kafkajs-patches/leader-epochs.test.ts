@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import type { Admin, Batch } from 'kafkajs';
-import { loadMended } from './mended.ts';
+import { loadPatched } from './patched-module.ts';
 import { connectKafka, useAdmin } from './local-kafka.ts';
 
 type MadeBatch = new (
@@ -25,7 +25,7 @@ test('a topic that does not exist is an error that names it, at once', async () 
 });
 
 test('records that are for no reader count, too; those of old message sets have none', () => {
-  const MadeBatch = loadMended('src/consumer/batch') as MadeBatch;
+  const MadeBatch = loadPatched('src/consumer/batch') as MadeBatch;
   const record = (offset: string, partitionLeaderEpoch: number, isControlRecord: boolean): object => ({
     ...{ offset, isControlRecord },
     batchContext: { partitionLeaderEpoch, producerId: '1', inTransaction: false },
@@ -40,7 +40,7 @@ test('records that are for no reader count, too; those of old message sets have 
 });
 
 test('answers of several leaders are one answer for their topic', async () => {
-  const endsOfLeaderEpochs = loadMended('src/admin/endsOfLeaderEpochs') as (
+  const endsOfLeaderEpochs = loadPatched('src/admin/endsOfLeaderEpochs') as (
     cluster: object,
   ) => Admin['fetchEndsOfLeaderEpochs'];
   const leaders = [1, 2, 1];

@@ -1,6 +1,6 @@
 /** Somebody sets the wall clock: heartbeats and timeouts of requests follow the time that has passed. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { loadMended, logger, silence, type Constructor } from './mended.ts';
+import { loadPatched, logger, silence, type Constructor } from './patched-module.ts';
 
 interface Group {
   memberId: string;
@@ -20,7 +20,7 @@ function passWithClockSet(passedMs: number, byMs: number): void {
 }
 
 test.each([-SET_BY_MS, SET_BY_MS])('a member sends a heartbeat per interval, the clock set by %d ms', async (byMs) => {
-  const ConsumerGroup = loadMended('src/consumer/consumerGroup.js') as Constructor<Group>;
+  const ConsumerGroup = loadPatched('src/consumer/consumerGroup.js') as Constructor<Group>;
   const group = new ConsumerGroup({ logger, retry: {}, instrumentationEmitter: { emit: silence } });
   const heartbeat = vi.fn(async () => undefined);
   Object.assign(group, { memberId: 'member', coordinator: { heartbeat } });
@@ -33,7 +33,7 @@ test.each([-SET_BY_MS, SET_BY_MS])('a member sends a heartbeat per interval, the
 });
 
 test.each([-SET_BY_MS, SET_BY_MS])('a request times out in time, the clock set by %d ms', async (byMs) => {
-  const RequestQueue = loadMended('src/network/requestQueue/index.js') as Constructor<{ push(request: object): void }>;
+  const RequestQueue = loadPatched('src/network/requestQueue/index.js') as Constructor<{ push(request: object): void }>;
   const queue = new RequestQueue({
     logger,
     requestTimeout: 1_000,
@@ -55,7 +55,7 @@ test.each([-SET_BY_MS, SET_BY_MS])('a request times out in time, the clock set b
 });
 
 test('the event of a request says when it was sent, by the wall clock: the last heartbeat is dated by it', () => {
-  const SocketRequest = loadMended('src/network/requestQueue/socketRequest.js') as Constructor<{
+  const SocketRequest = loadPatched('src/network/requestQueue/socketRequest.js') as Constructor<{
     send(): void;
     completed(answer: object): void;
   }>;

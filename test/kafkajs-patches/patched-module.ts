@@ -5,6 +5,6 @@ const require = createRequire(import.meta.url);
 
 export type Constructor<Made> = new (options: object) => Made;
 
-export const loadMended = (path: string): unknown => require(`kafkajs/${path}`);
+export const loadPatched = (path: string): unknown => require(`kafkajs/${path}`);
 export const silence = (): void => undefined;
 export const logger = { namespace: () => logger, debug: silence, error: silence, info: silence, warn: silence };

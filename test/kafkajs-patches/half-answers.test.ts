@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadMended, logger, silence, type Constructor } from './mended.ts';
+import { loadPatched, logger, silence, type Constructor } from './patched-module.ts';
 
 interface Connection {
   connect(): Promise<unknown>;
@@ -42,16 +42,16 @@ beforeEach(async () => {
 afterEach(() => broker.close());
 
 async function answers(): Promise<string[]> {
-  const Class = loadMended('src/network/connection.js') as Constructor<Connection>;
+  const Class = loadPatched('src/network/connection.js') as Constructor<Connection>;
   const connection = new Class({
     host: '127.0.0.1',
     port: (broker.address() as AddressInfo).port,
     logger,
-    socketFactory: (loadMended('src/network/socketFactory.js') as () => unknown)(),
+    socketFactory: (loadPatched('src/network/socketFactory.js') as () => unknown)(),
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: REQUEST_TIMEOUT_MS,
   });
-  const Encoder = loadMended('src/protocol/encoder.js') as new () => object;
+  const Encoder = loadPatched('src/protocol/encoder.js') as new () => object;
   const ask = async (): Promise<string> => {
     await connection.connect();
     const sent = connection.send({

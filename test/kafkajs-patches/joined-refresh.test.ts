@@ -3,7 +3,7 @@
  * was added gets metadata without it, and takes the topic for one without partitions.
  */
 import { expect, test } from 'vitest';
-import { loadMended, logger, type Constructor } from './mended.ts';
+import { loadPatched, logger, type Constructor } from './patched-module.ts';
 
 interface Cluster {
   brokerPool: object;
@@ -12,7 +12,7 @@ interface Cluster {
 }
 
 test('a refresh under way, begun before a topic was added, is followed by one that knows it', async () => {
-  const ClusterClass = loadMended('src/cluster/index.js') as Constructor<Cluster>;
+  const ClusterClass = loadPatched('src/cluster/index.js') as Constructor<Cluster>;
   const cluster = new ClusterClass({ brokers: ['localhost:1'], logger });
   const answered = Promise.withResolvers<undefined>();
   let known: readonly string[] = [];

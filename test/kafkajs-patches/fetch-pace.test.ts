@@ -14,7 +14,7 @@ async function consuming(
 ): Promise<{ topic: string; seen: { fetches: number; values: string[] } }> {
   const topic = await createTopic(kafka);
   const seen = { fetches: 0, values: [] as string[] };
-  const consumer = kafka.consumer({ groupId: `mends-${randomUUID()}`, ...config });
+  const consumer = kafka.consumer({ groupId: `patches-${randomUUID()}`, ...config });
   consumer.on(consumer.events.REQUEST, ({ payload }) => {
     if (payload.apiName === 'Fetch') seen.fetches += 1;
   });
