@@ -74,12 +74,21 @@ export function markStage(folder: string, stage: Mark['stage'], reason?: string)
   sync(folder);
 }
 
-/** The store cannot be trusted: the next start rebuilds it. */
+/** The store cannot be trusted: the next start rebuilds it. Never throws. */
 export function markDoomed(folder: string, reason: string): void {
   try {
     markStage(folder, 'doomed', reason);
   } catch {
-    // If the disk is at fault, the next start fails on it too.
+    discard(folder);
+  }
+}
+
+/** Not even the mark could be written, so nothing may stay that the next start would trust. */
+function discard(folder: string): void {
+  try {
+    rmSync(join(folder, DATA_FILE), { force: true });
+  } catch {
+    // A disk that refuses this, too, fails the next start.
   }
 }
 
