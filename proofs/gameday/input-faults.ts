@@ -1,4 +1,5 @@
 /** Publishers' errors, and bugs that single commands trigger. Nothing waits for these faults; their alerts count. */
+import { keyHash } from 'payment-processor-contract/key-hash';
 import { accountOf, executionOf } from '../../test/support/commands.ts';
 import type { RawMessage } from '../../test/support/stack.ts';
 import type { Fault } from './fault.ts';
@@ -83,7 +84,7 @@ export const INPUT_FAULTS: readonly Fault[] = [
     inject: ({ stack }) =>
       stack.publishRaw('transfer-in', { key: FAULTY_KEY, value: '{"amount":"no amount"}', headers: JSON_HEADERS }),
     action: 'it is reported',
-    look: (scene) => scene.paste('own bug', 'PaymentsOwnFailures', 'cli show', { KEY: FAULTY_KEY }),
+    look: (scene) => scene.paste('own bug', 'PaymentsOwnFailures', 'cli show', { HASH: keyHash(FAULTY_KEY) }),
     // Nothing more is to be done here: the window passes.
     act: async () => undefined,
   },
